@@ -1,0 +1,28 @@
+"""Acts on accounts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from croc_annotate.accounts.models import AuditEvent
+
+if TYPE_CHECKING:
+    from croc_annotate.accounts.models import User
+
+
+def record_audit(
+    *,
+    actor: User | None,
+    action: str,
+    subject_type: str,
+    subject_id: object,
+    details: dict[str, Any] | None = None,
+) -> AuditEvent:
+    """Add a line to the audit log (in the caller's transaction, so that it stands or falls with the act)."""
+    return AuditEvent.objects.create(
+        actor=actor,
+        action=action,
+        subject_type=subject_type,
+        subject_id=str(subject_id),
+        details=details or {},
+    )

@@ -1,0 +1,123 @@
+"""Categories and contrast pairs."""
+
+from __future__ import annotations
+
+import builtins
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+NEGATION = "negation"
+
+
+class Side(models.TextChoices):
+    """What an image was made from. ``alt_contrast`` images are judged against ``contrast``."""
+
+    PROMPT = "prompt", _("Prompt")
+    CONTRAST = "contrast", _("Contrast")
+    ALT_CONTRAST = "alt_contrast", _("Alternative contrast")
+
+
+class Category(models.Model):
+    """One of the visual properties in which the two texts of a pair differ."""
+
+    slug = models.SlugField(primary_key=True, max_length=40)
+    label = models.CharField(max_length=60)
+    position = models.PositiveSmallIntegerField()
+    question = models.CharField(max_length=200, blank=True)
+    guideline = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["position", "slug"]
+        verbose_name_plural = "categories"
+
+    def __str__(self) -> str:
+        return self.label
+
+    @property
+    def evaluated_side(self) -> str:
+        """The contrast side whose images are scored."""
+        return Side.ALT_CONTRAST if self.slug == NEGATION else Side.CONTRAST
+
+
+class ContrastPairQuerySet(models.QuerySet["ContrastPair"]):
+    """Pairs in domain words."""
+
+    def active(self) -> ContrastPairQuerySet:
+        """The newest version of each pair that is still in use."""
+        return self.filter(active=True)
+
+    def in_bank(self, bank: str) -> ContrastPairQuerySet:
+        """Pairs that came from one bank."""
+        return self.filter(bank=bank)
+
+    def in_order(self) -> ContrastPairQuerySet:
+        """In the order of the categories, then as loaded."""
+        return self.order_by("category__position", "id")
+
+
+class ContrastPair(models.Model):
+    """Two texts that differ in one visual property. Texts stay as they are once candidates exist."""
+
+    slug = models.CharField(max_length=80)
+    version = models.PositiveIntegerField(default=1)
+    category = models.ForeignKey(Category, on_delete=models.PROTECT, related_name="pairs")
+    prompt = models.TextField()
+    contrast = models.TextField()
+    alt_contrast = models.TextField(blank=True)
+    property = models.CharField(max_length=80, blank=True)
+    topic = models.CharField(max_length=80, blank=True)
+    entity = models.CharField(max_length=80, blank=True)
+    bank = models.CharField(max_length=80, blank=True)
+    active = models.BooleanField(default=True)
+    retired_reason = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = ContrastPairQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["slug", "version"], name="pair_version_once"),
+            # Two edits at once must not leave two current versions of one pair.
+            models.UniqueConstraint(
+                fields=["slug"], condition=models.Q(active=True), name="pair_one_active_version"
+            ),
+            models.CheckConstraint(
+                condition=~models.Q(prompt=models.F("contrast")), name="pair_texts_differ"
+            ),
+            models.CheckConstraint(
+                condition=~models.Q(category=NEGATION) | ~models.Q(alt_contrast=""),
+                name="pair_negation_has_alt_contrast",
+            ),
+        ]
+        indexes = [models.Index(fields=["category", "slug"], name="pair_by_category")]
+
+    def __str__(self) -> str:
+        return self.slug if self.version == 1 else f"{self.slug} v{self.version}"
+
+    def generation_text(self, side: str) -> str:
+        """The text that images of ``side`` are made from."""
+        texts = {
+            Side.PROMPT: self.prompt,
+            Side.CONTRAST: self.contrast,
+            Side.ALT_CONTRAST: self.alt_contrast,
+        }
+        return texts[Side(side)]
+
+    def own_text(self, side: str) -> str:
+        """The text that images of ``side`` are judged against."""
+        return self.prompt if side == Side.PROMPT else self.contrast
+
+    def other_text(self, side: str) -> str:
+        """The pair's text that images of ``side`` should not show."""
+        return self.contrast if side == Side.PROMPT else self.prompt
+
+    @builtins.property  # a field of this model is named `property`
+    def evaluated_side(self) -> str:
+        """The contrast side whose images are scored."""
+        return Side.ALT_CONTRAST if self.category_id == NEGATION else Side.CONTRAST
+
+    @builtins.property  # a field of this model is named `property`
+    def generated_sides(self) -> list[str]:
+        """The sides that images are made for: the two that are scored."""
+        return [Side.PROMPT, self.evaluated_side]

@@ -1,0 +1,309 @@
+"""All settings, read from the environment, typed and loud.
+
+With nothing set the site runs on this machine only: SQLite, local files, debug off, loopback
+hosts, a random key in ``.local/secret_key``. docs/operations.md explains every variable
+(tests/test_docs.py keeps the two the same).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from pathlib import Path
+from typing import Any
+
+from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+from environs import Env
+
+from croc_annotate.lib.secretkey import read_or_create_secret_key
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+LOCAL_DIR = BASE_DIR / ".local"
+LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
+
+env = Env()
+
+# --- what this installation is -------------------------------------------------------------
+DEBUG = env.bool("DEBUG", default=False)
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=LOOPBACK)
+DATABASE_URL = env.str("DATABASE_URL", default=f"sqlite:///{LOCAL_DIR / 'croc.sqlite3'}")
+REDIS_URL = env.str("REDIS_URL", default="")
+SITE_NAME = env.str("SITE_NAME", default="CROC Annotate")
+CONTACT_EMAIL = env.str("CONTACT_EMAIL", default="")
+
+ON_LOOPBACK_ONLY = set(ALLOWED_HOSTS) <= set(LOOPBACK)
+ON_SQLITE = DATABASE_URL.startswith("sqlite")
+
+
+def _secret_key() -> str:
+    given = env.str("SECRET_KEY", default="")
+    if given:
+        if len(given) < 32:
+            raise ImproperlyConfigured("SECRET_KEY: give at least 32 random characters.")
+        return given
+    if not (ON_SQLITE and ON_LOOPBACK_ONLY):
+        raise ImproperlyConfigured(
+            "SECRET_KEY: set it to a long random string. A key of its own is made only for "
+            "an installation on SQLite that answers to loopback hosts."
+        )
+    return read_or_create_secret_key(LOCAL_DIR / "secret_key")
+
+
+SECRET_KEY = _secret_key()
+SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
+# Names of people in exports are keyed hashes. A key of its own lets SECRET_KEY be rotated
+# without renaming everybody.
+PSEUDONYM_KEY = (
+    env.str("PSEUDONYM_KEY", default="").encode()
+    or hmac.new(SECRET_KEY.encode(), b"pseudonyms", hashlib.sha256).digest()
+)
+
+# --- applications ----------------------------------------------------------------------------
+# One app per stage of the data, in this order (pyproject.toml holds the import rule).
+STAGES = [
+    "croc_annotate.accounts",
+    "croc_annotate.prompts",
+    "croc_annotate.candidates",
+    "croc_annotate.annotation",
+    "croc_annotate.agreement",
+    "croc_annotate.releases",
+    "croc_annotate.benchmark",
+    "generation",
+]
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "axes",
+    "csp",
+    "rest_framework",
+    "drf_spectacular",
+    *STAGES,
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "axes.middleware.AxesMiddleware",
+]
+ROOT_URLCONF = "croc_annotate.urls"
+WSGI_APPLICATION = "croc_annotate.wsgi.application"
+ASGI_APPLICATION = "croc_annotate.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.template.context_processors.i18n",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+
+# --- database --------------------------------------------------------------------------------
+
+
+def _database() -> dict[str, Any]:
+    config: dict[str, Any] = env.dj_db_url("DATABASE_URL", default=DATABASE_URL)
+    if config["ENGINE"] == "django.db.backends.sqlite3":
+        Path(config["NAME"]).parent.mkdir(parents=True, exist_ok=True)
+        # IMMEDIATE: a transaction that will write takes the lock at its start and waits for
+        # it, instead of failing half-way with "database is locked".
+        config["OPTIONS"] = {
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 30,
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+        }
+    else:
+        config["CONN_MAX_AGE"] = env.int("DATABASE_CONN_MAX_AGE", default=60)
+        config["CONN_HEALTH_CHECKS"] = True
+    config["ATOMIC_REQUESTS"] = False
+    return config
+
+
+DATABASES = {"default": _database()}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- people ----------------------------------------------------------------------------------
+AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 10},
+    },
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+LOGIN_URL = "accounts:login"
+LOGIN_REDIRECT_URL = "home"
+LOGOUT_REDIRECT_URL = "accounts:login"
+AXES_FAILURE_LIMIT = env.int("LOGIN_FAILURE_LIMIT", default=10)
+AXES_COOLOFF_TIME = env.int("LOGIN_COOLOFF_HOURS", default=1)
+# By name and address together: people behind one address must not lock each other out.
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_RESET_ON_SUCCESS = True
+AXES_IPWARE_PROXY_COUNT = env.int("PROXY_COUNT", default=0)
+AXES_VERBOSE = False
+
+# --- the web ---------------------------------------------------------------------------------
+HTTPS = env.bool("HTTPS", default=not ON_LOOPBACK_ONLY)
+SESSION_COOKIE_SECURE = HTTPS
+SESSION_COOKIE_AGE = env.int("SESSION_DAYS", default=14) * 86_400
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_SECURE = HTTPS
+CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+CSRF_FAILURE_VIEW = "django.views.csrf.csrf_failure"
+SECURE_SSL_REDIRECT = HTTPS and env.bool("SSL_REDIRECT", default=True)
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
+SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", default=31_536_000) if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
+SECURE_HSTS_PRELOAD = HTTPS
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_PROXY_SSL_HEADER = (
+    ("HTTP_X_FORWARDED_PROTO", "https") if env.int("PROXY_COUNT", default=0) else None
+)
+X_FRAME_OPTIONS = "DENY"
+S3_PUBLIC_ORIGIN = env.str("S3_PUBLIC_ORIGIN", default="")
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:", "blob:", *([S3_PUBLIC_ORIGIN] if S3_PUBLIC_ORIGIN else [])],
+        "font-src": [SELF],
+        "connect-src": [SELF, *([S3_PUBLIC_ORIGIN] if S3_PUBLIC_ORIGIN else [])],
+        "manifest-src": [SELF],
+        "worker-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+    }
+}
+DATA_UPLOAD_MAX_MEMORY_SIZE = 5_000_000
+
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STATIC_ROOT = Path(env.str("STATIC_ROOT", default=str(BASE_DIR / "staticfiles")))
+_COLLECTED = (STATIC_ROOT / "staticfiles.json").exists()
+# Before `collectstatic` (demo, development) files are served from where they stand.
+WHITENOISE_USE_FINDERS = not _COLLECTED
+WHITENOISE_AUTOREFRESH = DEBUG
+
+# --- files -----------------------------------------------------------------------------------
+MEDIA_ROOT = Path(env.str("MEDIA_ROOT", default=str(LOCAL_DIR / "media")))
+MEDIA_URL = "media/"
+# Set behind nginx: images are then sent by it (X-Accel-Redirect), not through Python.
+X_ACCEL_PREFIX = env.str("X_ACCEL_PREFIX", default="")
+S3_BUCKET = env.str("S3_BUCKET", default="")
+
+
+def _default_storage() -> dict[str, Any]:
+    if not S3_BUCKET:
+        return {"BACKEND": "django.core.files.storage.FileSystemStorage"}
+    return {
+        "BACKEND": "storages.backends.s3.S3Storage",
+        "OPTIONS": {
+            "bucket_name": S3_BUCKET,
+            "endpoint_url": env.str("S3_ENDPOINT_URL", default="") or None,
+            "access_key": env.str("S3_ACCESS_KEY_ID", default="") or None,
+            "secret_key": env.str("S3_SECRET_ACCESS_KEY", default="") or None,
+            "region_name": env.str("S3_REGION", default="") or None,
+            "addressing_style": env.str("S3_ADDRESSING_STYLE", default="auto"),
+            "querystring_expire": env.int("S3_URL_SECONDS", default=900),
+            "file_overwrite": True,
+            "default_acl": None,
+        },
+    }
+
+
+STORAGES = {
+    "default": _default_storage(),
+    "staticfiles": {
+        "BACKEND": "croc_annotate.lib.staticstorage.ModuleAwareStaticStorage"
+        if _COLLECTED
+        else "django.contrib.staticfiles.storage.StaticFilesStorage"
+    },
+}
+
+# --- tasks and cache -------------------------------------------------------------------------
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
+    if REDIS_URL
+    else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+}
+CELERY_BROKER_URL = REDIS_URL or "memory://"
+# Without a broker a task runs where it is called: the embedded default has no worker.
+CELERY_TASK_ALWAYS_EAGER = not REDIS_URL
+CELERY_TASK_EAGER_PROPAGATES = True
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_DEFAULT_QUEUE = "web"
+CELERY_TASK_ROUTES = {"generation.tasks.*": {"queue": "gpu"}, "*.score_*": {"queue": "gpu"}}
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# Longer than the longest task, or Redis hands it out a second time while it still runs.
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "visibility_timeout": env.int("CELERY_VISIBILITY_TIMEOUT", default=6 * 3600),
+    "global_keyprefix": env.str("REDIS_PREFIX", default="croc:"),
+}
+CELERY_TIMEZONE = "UTC"
+CELERY_BEAT_SCHEDULE: dict[str, Any] = {}
+
+# --- API -------------------------------------------------------------------------------------
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.SessionAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.PageNumberPagination",
+    "PAGE_SIZE": 100,
+    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "CROC Annotate API",
+    "DESCRIPTION": "Judge text–image pairs, watch agreement, read releases and leaderboards.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+}
+
+# --- language and time -----------------------------------------------------------------------
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("de", "Deutsch")]
+LOCALE_PATHS = [BASE_DIR / "croc_annotate" / "locale"]
+USE_I18N = True
+USE_TZ = True
+TIME_ZONE = "UTC"
+
+# --- logs ------------------------------------------------------------------------------------
+LOG_LEVEL = env.log_level("LOG_LEVEL", default="INFO")
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": LOG_LEVEL},
+}

@@ -1,0 +1,15 @@
+"""Addresses of the site: one include per room."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.urls import include, path
+
+from croc_annotate.accounts.home import home
+
+urlpatterns = [
+    path("", home, name="home"),
+    path("django-admin/", admin.site.urls),
+    path("i18n/", include("django.conf.urls.i18n")),
+    path("api/v1/", include("croc_annotate.api_urls")),
+]

@@ -1,0 +1,72 @@
+"""What all tests share: a database of their own, quick hashing, files in a folder of their own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix) -> None:
+    """Two runs on one server must not share a database: its name holds the run."""
+    from django.conf import settings
+    from django.db import connections
+
+    for alias in settings.DATABASES:
+        test = connections[alias].settings_dict.setdefault("TEST", {})
+        worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+        run = os.environ.get("TEST_RUN", "0")
+        if settings.ON_SQLITE:
+            test["NAME"] = f"/tmp/croc-test-{run}{worker}.sqlite3"
+        else:
+            test["NAME"] = f"test_croc_{run}{worker}"
+
+
+@pytest.fixture(autouse=True)
+def quick_and_separate(settings, tmp_path: Path) -> None:
+    """A cheap password hash, files in the test's folder, tasks in this process, no lock-out."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    settings.MEDIA_ROOT = tmp_path / "media"
+    settings.CELERY_TASK_ALWAYS_EAGER = True
+    settings.AXES_ENABLED = False
+    from croc_annotate.celery import app
+
+    app.conf.task_always_eager = True
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args: dict) -> dict:
+    """Debian's Chromium where it is, else Playwright's own, with no traffic of its own."""
+    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or ""
+    return {
+        **browser_type_launch_args,
+        **({"executable_path": chromium} if chromium else {}),
+        "args": [
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+        ],
+    }
+
+
+def real_data_dir() -> Path | None:
+    """The folder with real images and golden results, where there is one."""
+    given = os.environ.get("REAL_DATA_DIR")
+    folder = Path(given) if given else Path(__file__).resolve().parents[2] / "shared" / "data"
+    return folder if (folder / "tifa_real").is_dir() else None
+
+
+@pytest.fixture
+def real_data() -> Path:
+    """Real images, ratings and results; skips where they are not at hand."""
+    folder = real_data_dir()
+    if folder is None:
+        pytest.skip("no real data: set REAL_DATA_DIR to a folder with tifa_real/ and golden/")
+    return folder
