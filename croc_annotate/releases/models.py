@@ -71,7 +71,9 @@ class Release(models.Model):
         choices=[("campaign", _("campaign")), (PUBLISHED, _("published"))],
         default="campaign",
     )
-    rule = models.CharField(max_length=9, choices=[*RuleName.choices, (PUBLISHED, _("As published"))])
+    rule = models.CharField(
+        max_length=9, choices=[*RuleName.choices, (PUBLISHED, _("As published"))]
+    )
     parameters = models.JSONField(default=dict)
     notes = models.TextField(blank=True)
     counts = models.JSONField(default=dict, help_text=_("Candidates by reason."))
