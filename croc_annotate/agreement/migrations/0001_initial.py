@@ -6,48 +6,109 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('annotation', '0001_initial'),
-        ('candidates', '0001_initial'),
+        ("annotation", "0001_initial"),
+        ("candidates", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Adjudication',
+            name="Adjudication",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('text_role', models.CharField(choices=[('own', 'Own text'), ('other', 'Other text')], default='own', max_length=5)),
-                ('verdict', models.CharField(choices=[('accept', 'Accept'), ('reject', 'Reject')], max_length=6)),
-                ('reason', models.CharField(max_length=40)),
-                ('note', models.CharField(blank=True, max_length=1000)),
-                ('blind', models.BooleanField(default=True)),
-                ('created_at', models.DateTimeField()),
-                ('superseded_at', models.DateTimeField(blank=True, null=True)),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='adjudications', to='annotation.campaign')),
-                ('candidate', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='adjudications', to='candidates.candidate')),
-                ('reviewer', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='adjudications', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "text_role",
+                    models.CharField(
+                        choices=[("own", "Own text"), ("other", "Other text")],
+                        default="own",
+                        max_length=5,
+                    ),
+                ),
+                (
+                    "verdict",
+                    models.CharField(
+                        choices=[("accept", "Accept"), ("reject", "Reject")], max_length=6
+                    ),
+                ),
+                ("reason", models.CharField(max_length=40)),
+                ("note", models.CharField(blank=True, max_length=1000)),
+                ("blind", models.BooleanField(default=True)),
+                ("created_at", models.DateTimeField()),
+                ("superseded_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "campaign",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="adjudications",
+                        to="annotation.campaign",
+                    ),
+                ),
+                (
+                    "candidate",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="adjudications",
+                        to="candidates.candidate",
+                    ),
+                ),
+                (
+                    "reviewer",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="adjudications",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(condition=models.Q(('superseded_at__isnull', True)), fields=('campaign', 'candidate', 'text_role'), name='adjudication_one_current'), models.CheckConstraint(condition=models.Q(('verdict__in', ['accept', 'reject'])), name='adjudication_decides')],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("superseded_at__isnull", True)),
+                        fields=("campaign", "candidate", "text_role"),
+                        name="adjudication_one_current",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("verdict__in", ["accept", "reject"])),
+                        name="adjudication_decides",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='StatisticsSnapshot',
+            name="StatisticsSnapshot",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(max_length=40)),
-                ('parameters', models.JSONField(default=dict)),
-                ('data', models.JSONField()),
-                ('as_of', models.DateTimeField()),
-                ('seconds', models.FloatField(default=0.0)),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='snapshots', to='annotation.campaign')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("kind", models.CharField(max_length=40)),
+                ("parameters", models.JSONField(default=dict)),
+                ("data", models.JSONField()),
+                ("as_of", models.DateTimeField()),
+                ("seconds", models.FloatField(default=0.0)),
+                (
+                    "campaign",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="snapshots",
+                        to="annotation.campaign",
+                    ),
+                ),
             ],
             options={
-                'indexes': [models.Index(fields=['campaign', 'kind', '-as_of'], name='snapshot_newest')],
+                "indexes": [
+                    models.Index(fields=["campaign", "kind", "-as_of"], name="snapshot_newest")
+                ],
             },
         ),
     ]
