@@ -37,10 +37,28 @@ def quick_and_separate(settings, tmp_path: Path) -> None:
     app.conf.task_always_eager = True
 
 
+def find_chromium() -> str | None:
+    """Debian's Chromium, the one named by CHROMIUM, or Playwright's own; None without any."""
+    found = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    if found:
+        return found
+    cache = Path(os.environ.get("PLAYWRIGHT_BROWSERS_PATH", Path.home() / ".cache/ms-playwright"))
+    return next((str(p) for p in cache.glob("chromium-*/chrome-linux*/chrome")), None)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip browser tests, with the reason, where there is no Chromium."""
+    if find_chromium() is None:
+        skip = pytest.mark.skip(reason="no Chromium: install Debian's chromium, or set CHROMIUM")
+        for item in items:
+            if item.get_closest_marker("browser"):
+                item.add_marker(skip)
+
+
 @pytest.fixture(scope="session")
 def browser_type_launch_args(browser_type_launch_args: dict) -> dict:
     """Debian's Chromium where it is, else Playwright's own, with no traffic of its own."""
-    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or ""
+    chromium = find_chromium()
     return {
         **browser_type_launch_args,
         **({"executable_path": chromium} if chromium else {}),

@@ -60,8 +60,9 @@ def make_candidate(
     **fields: Any,
 ):
     """A candidate with a small real image, stored through the public function."""
-    from croc_annotate.candidates.models import Candidate, Generator
     from croc_annotate.candidates.services import store_image
+
+    from croc_annotate.candidates.models import Candidate, Generator
 
     pair = pair or make_pair()
     generator = generator or Generator.objects.first() or make_generator()

@@ -1,0 +1,1 @@
+"""Measurements, run by `make bench`: ratios against a peer or a limit taken in the same run."""
