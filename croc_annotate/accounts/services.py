@@ -26,3 +26,9 @@ def record_audit(
         subject_id=str(subject_id),
         details=details or {},
     )
+
+
+def update_shortcuts(*, user: User, shortcuts: dict[str, str]) -> None:
+    """Keep a person's own keys of the judging page (checked by the caller)."""
+    user.shortcuts = shortcuts
+    user.save(update_fields=["shortcuts"])
