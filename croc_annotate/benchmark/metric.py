@@ -125,9 +125,7 @@ class Metric(Protocol):
     def describe(self) -> MetricFacts:
         """The facts; cheap, without loading weights, and constant over the metric's life."""
 
-    def score(
-        self, *, images: Sequence[ImageInput], texts: Sequence[Sequence[str]]
-    ) -> ScoreBatch:
+    def score(self, *, images: Sequence[ImageInput], texts: Sequence[Sequence[str]]) -> ScoreBatch:
         """Score each image against each of its own texts: `texts[i]` belongs to `images[i]`.
 
         Each image is encoded once for all its texts. Raises MetricMemoryError when the batch does
@@ -153,6 +151,14 @@ class DualEncoder(Metric, Protocol):
 
     def truncated(self, *, texts: Sequence[str]) -> frozenset[str]:
         """The texts that are longer than the text encoder reads."""
+
+
+@runtime_checkable
+class Prepares(Protocol):
+    """A metric whose preprocessing may start in a decoding worker (optional)."""
+
+    def prepare(self, *, image: ImageInput) -> ImageInput:
+        """The image made smaller. Safe in threads; `score` answers the same with or without it."""
 
 
 class MetricFactory(Protocol):
@@ -183,7 +189,9 @@ def pixels_of(image: ImageInput) -> Image:
     return image.pixels
 
 
-def nested(flat: Sequence[float | None], texts: Sequence[Sequence[str]]) -> list[list[float | None]]:
+def nested(
+    flat: Sequence[float | None], texts: Sequence[Sequence[str]]
+) -> list[list[float | None]]:
     """Cut a flat list of scores back into one list for each image."""
     result: list[list[float | None]] = []
     start = 0

@@ -23,6 +23,10 @@ METRICS: Mapping[str, str] = {
     "random": f"{_HERE}.random:RandomMetric",
     "human": f"{_HERE}.human:HumanMetric",
     "clipscore": f"{_HERE}.clipscore:ClipScore",
+    "siglip": f"{_HERE}.siglip:SiglipScore",
+    "alignscore": f"{_HERE}.alignscore:AlignScore",
+    "pickscore": f"{_HERE}.pickscore:PickScore",
+    "blip2-itm": f"{_HERE}.blip2_itm:Blip2Itm",
 }
 
 

@@ -47,9 +47,7 @@ class HumanMetric:
             source="judgements with purpose 'reference'",
         )
 
-    def score(
-        self, *, images: Sequence[ImageInput], texts: Sequence[Sequence[str]]
-    ) -> ScoreBatch:
+    def score(self, *, images: Sequence[ImageInput], texts: Sequence[Sequence[str]]) -> ScoreBatch:
         """Look the votes up; a pair without one is missing."""
         check_batch(images, texts)
         scores = [

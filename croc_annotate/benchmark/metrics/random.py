@@ -32,9 +32,7 @@ class RandomMetric:
             source="SHA-256 of seed, image and text",
         )
 
-    def score(
-        self, *, images: Sequence[ImageInput], texts: Sequence[Sequence[str]]
-    ) -> ScoreBatch:
+    def score(self, *, images: Sequence[ImageInput], texts: Sequence[Sequence[str]]) -> ScoreBatch:
         """One uniform number for each pair of image and text."""
         check_batch(images, texts)
         return ScoreBatch(

@@ -1,0 +1,241 @@
+"""Loading and running torch models: one sentence for everything that can go wrong.
+
+Reached only from metric files, which the registry loads by dotted path.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import huggingface_hub
+import torch
+from huggingface_hub.errors import (
+    EntryNotFoundError,
+    GatedRepoError,
+    HfHubHTTPError,
+    HFValidationError,
+    LocalEntryNotFoundError,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+from safetensors import SafetensorError
+
+from croc_annotate.benchmark.metric import MetricError, MetricMemoryError, MetricOptions
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+_WHOLE_FILE = 64 * 2**20  # larger files enter the digest by samples
+_SAMPLES, _SAMPLE_BYTES = 64, 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A model on the hub or in a folder; `revision` is a commit or a digest, never a branch."""
+
+    source: str
+    revision: str
+    local: bool
+
+    def where(self) -> dict[str, Any]:
+        """The first arguments of every `from_pretrained`."""
+        if self.local:
+            return {"pretrained_model_name_or_path": self.source, "local_files_only": True}
+        return {"pretrained_model_name_or_path": self.source, "revision": self.revision}
+
+
+def find_checkpoint(
+    options: MetricOptions, *, default: str, file: str = "config.json"
+) -> Checkpoint:
+    """Find the model that the options name; nothing but one small file is fetched."""
+    source = options.model or default
+    folder = Path(source).expanduser()
+    if folder.is_dir():
+        if options.revision:
+            raise MetricError(f"{source} is a folder: a revision belongs to a model of the hub.")
+        if not (folder / file).is_file():
+            raise MetricError(f"The folder {source} holds no {file}: it is not a model's folder.")
+        return Checkpoint(str(folder), f"sha256:{folder_digest(folder)}", local=True)
+    if source.startswith((".", "/", "~")):
+        raise MetricError(f"There is no folder {source}.")
+    return Checkpoint(source, _hub_commit(source, options.revision, file), local=False)
+
+
+def _hub_commit(source: str, revision: str | None, file: str) -> str:
+    try:
+        path = huggingface_hub.hf_hub_download(source, file, revision=revision)
+    except GatedRepoError as error:
+        raise MetricError(
+            f"{source} is a gated model: accept its licence on its page, then set HF_TOKEN."
+        ) from error
+    except RevisionNotFoundError as error:
+        raise MetricError(f"{source} has no revision {revision!r}.") from error
+    except (RepositoryNotFoundError, HFValidationError) as error:
+        raise MetricError(
+            f"The model hub has no {source!r} (or it is private and HF_TOKEN is not set)."
+        ) from error
+    except LocalEntryNotFoundError as error:
+        raise MetricError(
+            f"{source} is not in the local cache and the model hub cannot be reached: fetch it "
+            "on a machine with a connection, or give a folder with --model."
+        ) from error
+    except EntryNotFoundError as error:
+        raise MetricError(f"{source} holds no {file}: it is not a model of this kind.") from error
+    except (HfHubHTTPError, OSError) as error:
+        raise MetricError(f"{source} could not be fetched: {one_line(error)}") from error
+    return _commit_of(Path(path))
+
+
+def _commit_of(path: Path) -> str:
+    """The commit in a path of the hub's cache: …/snapshots/<commit>/config.json."""
+    parts = path.parts
+    return parts[parts.index("snapshots") + 1] if "snapshots" in parts else "unknown"
+
+
+def folder_digest(folder: Path) -> str:
+    """SHA-256 over names, sizes and contents of a model's files (large files by 64 samples)."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        relative = path.relative_to(folder)
+        if not path.is_file() or any(part.startswith(".") for part in relative.parts):
+            continue
+        size = path.stat().st_size
+        digest.update(f"{relative.as_posix()}\0{size}\0".encode())
+        with path.open("rb") as file:
+            for start, length in _ranges(size):
+                file.seek(start)
+                digest.update(file.read(length))
+    return digest.hexdigest()
+
+
+def _ranges(size: int) -> Iterator[tuple[int, int]]:
+    if size <= _WHOLE_FILE:
+        yield 0, size
+        return
+    step = (size - _SAMPLE_BYTES) / (_SAMPLES - 1)
+    for index in range(_SAMPLES):
+        yield int(index * step), _SAMPLE_BYTES
+
+
+def pick_device(wanted: str | None) -> torch.device:
+    """The device named, or the best that is there."""
+    if wanted is None or wanted == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        device = torch.device(wanted)
+    except RuntimeError as error:
+        raise MetricError(f"There is no device {wanted!r}: cpu, cuda, cuda:1 or mps.") from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise MetricError(f"Device {wanted!r} was asked for, but torch sees no CUDA device here.")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise MetricError(f"There are {torch.cuda.device_count()} CUDA devices, no {wanted!r}.")
+    return device
+
+
+def pick_dtype(wanted: str | None, *, default: str) -> str:
+    """The name of a floating-point type that we know."""
+    name = wanted or default
+    if name not in DTYPES:
+        raise MetricError(f"There is no dtype {name!r}: one of {', '.join(DTYPES)}.")
+    return name
+
+
+def load_model(
+    model_class: Any, checkpoint: Checkpoint, *, dtype: str, device: torch.device, **extra: Any
+) -> Any:
+    """Load weights for scoring; a checkpoint that leaves parts of the model random is refused."""
+    with loading(checkpoint):
+        model, report = model_class.from_pretrained(
+            **checkpoint.where(), **extra, dtype=DTYPES[dtype], output_loading_info=True
+        )
+        refuse_random_weights(report["missing_keys"], checkpoint, model_class.__name__)
+        exact_float32()
+        return model.to(device).eval()
+
+
+def refuse_random_weights(missing: Any, checkpoint: Checkpoint, kind: str) -> None:
+    """Weights that the checkpoint lacks would be random numbers, and so would the scores."""
+    names = sorted(missing)
+    if names:
+        raise MetricError(
+            f"{checkpoint.source} is not a checkpoint of {kind}: it lacks {len(names)} weights, "
+            f"the first is {names[0]}."
+        )
+
+
+def load_part(part_class: Any, checkpoint: Checkpoint, **extra: Any) -> Any:
+    """Load a tokenizer, an image processor or a config that lies beside the weights."""
+    with loading(checkpoint):
+        return part_class.from_pretrained(**checkpoint.where(), **extra)
+
+
+def load_image_processor(checkpoint: Checkpoint) -> Any:
+    """The image processor in its Pillow form, whatever else is installed."""
+    from transformers import AutoImageProcessor
+
+    return load_part(AutoImageProcessor, checkpoint, backend="pil")
+
+
+@contextmanager
+def loading(checkpoint: Checkpoint) -> Iterator[None]:
+    """Turn what a loader raises into one sentence."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise MetricError(
+            f"{checkpoint.source} does not fit into the memory of the device; "
+            "try --dtype bfloat16 or another device."
+        ) from error
+    except ImportError as error:
+        raise MetricError(f"{checkpoint.source} needs more: {one_line(error)}") from error
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+        raise MetricError(f"{checkpoint.source} cannot be loaded: {one_line(error)}") from error
+
+
+@contextmanager
+def scoring() -> Iterator[None]:
+    """Inference only; running out of memory becomes an error that asks for a smaller batch."""
+    try:
+        with torch.inference_mode():
+            yield
+    except torch.OutOfMemoryError as error:
+        torch.cuda.empty_cache()
+        raise MetricMemoryError("The batch does not fit into the memory of the device.") from error
+    except MemoryError as error:
+        raise MetricMemoryError("The batch does not fit into memory.") from error
+    except RuntimeError as error:
+        if "can't allocate memory" not in str(error):
+            raise
+        raise MetricMemoryError("The batch does not fit into memory.") from error
+
+
+def exact_float32() -> None:
+    """float32 means float32: TF32 would keep ten bits of it in the convolutions."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch renames these switches from version to version
+        torch.backends.cudnn.allow_tf32 = False
+        torch.backends.cuda.matmul.allow_tf32 = False
+
+
+def count_parameters(model: torch.nn.Module) -> int:
+    """How many numbers the model holds."""
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def one_line(error: BaseException) -> str:
+    """The first sentence or so of an error, without line breaks."""
+    text = " ".join(str(error).split())
+    return text if len(text) <= 240 else f"{text[:240]}…"
+
+
+def release(device: torch.device) -> None:
+    """Give cached memory back to the device."""
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
