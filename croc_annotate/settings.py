@@ -9,20 +9,27 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import logging
 from pathlib import Path
 from typing import Any
 
+import django_stubs_ext
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
-from environs import Env
+from environs import FileAwareEnv
+from environs import validate as check
 
 from croc_annotate.lib.secretkey import read_or_create_secret_key
+
+# Lets `ModelAdmin[Row]` and the like be written at run time too.
+django_stubs_ext.monkeypatch()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 LOCAL_DIR = BASE_DIR / ".local"
 LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
 
-env = Env()
+# Also reads VARIABLE_FILE, so that a secret can be a mounted file.
+env = FileAwareEnv()
 
 # --- what this installation is -------------------------------------------------------------
 DEBUG = env.bool("DEBUG", default=False)
@@ -51,7 +58,7 @@ def _secret_key() -> str:
 
 
 SECRET_KEY = _secret_key()
-SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
+SECRET_KEY_FALLBACKS: list[str] = env.list("SECRET_KEY_FALLBACKS", default=[])
 # Names of people in exports are keyed hashes. A key of its own lets SECRET_KEY be rotated
 # without renaming everybody.
 PSEUDONYM_KEY = (
@@ -69,6 +76,7 @@ STAGES = [
     "croc_annotate.agreement",
     "croc_annotate.releases",
     "croc_annotate.benchmark",
+    "croc_annotate.operations",
     "generation",
 ]
 INSTALLED_APPS = [
@@ -86,6 +94,7 @@ INSTALLED_APPS = [
     *STAGES,
 ]
 MIDDLEWARE = [
+    "croc_annotate.operations.middleware.RequestLogMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -94,6 +103,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "croc_annotate.accounts.middleware.own_timezone",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",
@@ -166,6 +176,7 @@ AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
 AXES_IPWARE_PROXY_COUNT = env.int("PROXY_COUNT", default=0)
 AXES_VERBOSE = False
+AXES_LOCKOUT_TEMPLATE = "429.html"
 
 # --- the web ---------------------------------------------------------------------------------
 HTTPS = env.bool("HTTPS", default=not ON_LOOPBACK_ONLY)
@@ -173,7 +184,7 @@ SESSION_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_AGE = env.int("SESSION_DAYS", default=14) * 86_400
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SECURE = HTTPS
-CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 CSRF_FAILURE_VIEW = "django.views.csrf.csrf_failure"
 SECURE_SSL_REDIRECT = HTTPS and env.bool("SSL_REDIRECT", default=True)
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
@@ -205,7 +216,8 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 5_000_000
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-STATIC_ROOT = Path(env.str("STATIC_ROOT", default=str(BASE_DIR / "staticfiles")))
+STATIC_ROOT = Path(env.str("STATIC_ROOT", default=str(LOCAL_DIR / "static")))
+STATIC_ROOT.mkdir(parents=True, exist_ok=True)
 _COLLECTED = (STATIC_ROOT / "staticfiles.json").exists()
 # Before `collectstatic` (demo, development) files are served from where they stand.
 WHITENOISE_USE_FINDERS = not _COLLECTED
@@ -298,12 +310,19 @@ USE_I18N = True
 USE_TZ = True
 TIME_ZONE = "UTC"
 
-# --- logs ------------------------------------------------------------------------------------
-LOG_LEVEL = env.log_level("LOG_LEVEL", default="INFO")
+# --- logs and monitoring ---------------------------------------------------------------------
+LOG_LEVEL = env.log_level("LOG_LEVEL", default=logging.INFO)
+LOG_FORMAT = env.str("LOG_FORMAT", default="line", validate=check.OneOf(["line", "json"]))
+METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "formatters": {
+        "line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"},
+        "json": {"()": "croc_annotate.operations.logs.JsonFormatter"},
+    },
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
+    # One line a request comes from RequestLogMiddleware; Django's own repeats it.
+    "loggers": {"django.server": {"level": "WARNING"}},
 }

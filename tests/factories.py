@@ -30,8 +30,12 @@ def make_user(role: str = "annotator", **fields: Any):
 
 
 def make_pair(category: str = "counting", **fields: Any):
-    from croc_annotate.prompts.models import ContrastPair
+    from croc_annotate.prompts.models import Category, ContrastPair
 
+    # A test with real transactions empties the tables, the migrated categories too.
+    Category.objects.get_or_create(
+        slug=category, defaults={"label": category.replace("_", " ").capitalize(), "position": 1}
+    )
     number = next(_count)
     alt = "an empty table" if category == "negation" else ""
     values = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib.auth.models import AbstractUser
 from django.contrib.auth.models import UserManager as DjangoUserManager
@@ -30,12 +30,8 @@ class UserQuerySet(models.QuerySet["User"]):
         return self.filter(is_simulated=False)
 
 
-class UserManager(DjangoUserManager["User"]):
+class UserManager(DjangoUserManager["User"].from_queryset(UserQuerySet)):  # type: ignore[misc]
     """Makes superusers admins, so that the first account can use the site at once."""
-
-    def get_queryset(self) -> UserQuerySet:
-        """All people."""
-        return UserQuerySet(self.model, using=self._db)
 
     def create_superuser(
         self,
@@ -46,7 +42,8 @@ class UserManager(DjangoUserManager["User"]):
     ) -> User:
         """Create an admin who may also use Django's own admin site."""
         extra_fields.setdefault("role", Role.ADMIN)
-        return super().create_superuser(username, email, password, **extra_fields)
+        user: User = super().create_superuser(username, email, password, **extra_fields)
+        return user
 
 
 class User(AbstractUser):
@@ -63,7 +60,7 @@ class User(AbstractUser):
     is_simulated = models.BooleanField(default=False)
     pseudonymised_at = models.DateTimeField(null=True, blank=True)
 
-    objects = UserManager()
+    objects: ClassVar[UserManager] = UserManager()
 
     class Meta:
         constraints = [
