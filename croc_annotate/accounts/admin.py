@@ -12,6 +12,13 @@ from croc_annotate.accounts.models import ApiToken, AuditEvent, PlatformIdentity
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
+    # Generic for the type checker only: at run time the class takes no parameter.
+    PlatformIdentityModelAdmin = admin.ModelAdmin[PlatformIdentity]
+    ApiTokenModelAdmin = admin.ModelAdmin[ApiToken]
+    AuditEventModelAdmin = admin.ModelAdmin[AuditEvent]
+else:
+    PlatformIdentityModelAdmin = ApiTokenModelAdmin = AuditEventModelAdmin = admin.ModelAdmin
+
 
 @admin.register(User)
 class PersonAdmin(UserAdmin):
@@ -35,7 +42,7 @@ class PersonAdmin(UserAdmin):
 
 
 @admin.register(PlatformIdentity)
-class PlatformIdentityAdmin(admin.ModelAdmin[PlatformIdentity]):
+class PlatformIdentityAdmin(PlatformIdentityModelAdmin):
     """Which account belongs to which participant."""
 
     list_display = ["user", "platform", "created_at"]
@@ -44,7 +51,7 @@ class PlatformIdentityAdmin(admin.ModelAdmin[PlatformIdentity]):
 
 
 @admin.register(ApiToken)
-class ApiTokenAdmin(admin.ModelAdmin[ApiToken]):
+class ApiTokenAdmin(ApiTokenModelAdmin):
     """Keys of scripts: they can be revoked here, not read."""
 
     list_display = ["name", "user", "prefix", "created_at", "last_used_at", "revoked_at"]
@@ -56,7 +63,7 @@ class ApiTokenAdmin(admin.ModelAdmin[ApiToken]):
 
 
 @admin.register(AuditEvent)
-class AuditEventAdmin(admin.ModelAdmin[AuditEvent]):
+class AuditEventAdmin(AuditEventModelAdmin):
     """The audit log, to be read only."""
 
     list_display = ["at", "actor", "action", "subject_type", "subject_id"]

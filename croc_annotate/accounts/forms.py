@@ -15,6 +15,11 @@ from croc_annotate.accounts.shortcuts import DEFAULTS, normalise_key, shortcut_p
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise
 
+    # Generic for the type checker only: at run time the class takes no parameter.
+    UserModelForm = forms.ModelForm[User]
+else:
+    UserModelForm = forms.ModelForm
+
 ACTION_LABELS: dict[str, _StrPromise] = {
     "accept": _("Yes, accept"),
     "reject": _("No, reject"),
@@ -35,7 +40,7 @@ def _timezones() -> list[tuple[str, str]]:
     return [("", "UTC"), *((name, name.replace("_", " ")) for name in names)]
 
 
-class ProfileForm(forms.ModelForm[User]):
+class ProfileForm(UserModelForm):
     """Name, language, time zone and theme of one person."""
 
     language = forms.ChoiceField(
