@@ -132,9 +132,9 @@ def cohen_kappa(first: NDArray[np.int8], second: NDArray[np.int8]) -> Coefficien
 def joint_terms(first: NDArray[np.int8], second: NDArray[np.int8]) -> Floats:
     """Return the (n_items, 4) indicator terms that ``cohen_from_joint`` sums up."""
     both = (first >= 0) & (second >= 0)
-    kinds = ((first == 1, second == 1), (first == 1, second == 0))
-    kinds += ((first == 0, second == 1), (first == 0, second == 0))
-    return np.stack([both & a & b for a, b in kinds], axis=1).astype(np.float64)
+    kinds = [(1, 1), (1, 0), (0, 1), (0, 0)]
+    columns = [both & (first == a) & (second == b) for a, b in kinds]
+    return np.stack(columns, axis=1).astype(np.float64)
 
 
 def equally_many_votes(accept: Ints, reject: Ints) -> bool:

@@ -7,10 +7,13 @@ items is decided at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from croc_annotate.annotation.redundancy import Policy
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -57,14 +60,6 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a campaign asks for per item (its redundancy)."""
-
-    min_judgements: int
-    adaptive: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Votes:
     """Counts per item, as columns of one length."""
 
@@ -87,23 +82,35 @@ class Votes:
 def decide(
     rule: Rule,
     votes: Votes,
-    wanted: Wanted,
+    policy: Policy,
     *,
     posterior: Floats | None = None,
     adjudicated: Codes | None = None,
 ) -> Codes:
     """Return the state code of each item; ``adjudicated`` is 1, 0 or -1 (none) and overrides."""
     if rule.name == "posterior":
-        states = _by_posterior(rule, votes, wanted, posterior)
+        refuse_posterior_without_three(votes, policy)
+        states = _by_posterior(rule, votes, posterior)
     else:
-        states = _by_votes(rule, votes, wanted)
+        states = _by_votes(rule, votes, policy)
     if adjudicated is not None:
         states = np.where(adjudicated == 1, ACCEPTED, states)
         states = np.where(adjudicated == 0, REJECTED, states)
     return states.astype(np.int8)
 
 
-def enough_votes(rule: Rule, votes: Votes, wanted: Wanted) -> Bools:
+def complete(policy: Policy, accept: Ints, reject: Ints, unsure: Ints) -> Bools:
+    """Tell which items need no further judgement (``redundancy.is_complete`` on columns)."""
+    total = accept + reject + unsure
+    if not policy.adaptive:
+        enough: Bools = total >= policy.least
+        return enough
+    most = np.where((accept > 0) & (reject > 0), policy.most, policy.least)
+    done: Bools = (total >= most) | (np.maximum(accept, reject) >= most // 2 + 1)
+    return done
+
+
+def enough_votes(rule: Rule, votes: Votes, policy: Policy) -> Bools:
     """Tell which items have the votes that the rule asks for.
 
     In an adaptive campaign an item has them when it is complete and has a majority's
@@ -111,14 +118,14 @@ def enough_votes(rule: Rule, votes: Votes, wanted: Wanted) -> Bools:
     """
     if rule.min_judgements is not None:
         return votes.votes >= rule.min_judgements
-    if wanted.adaptive:
-        return votes.complete & (votes.votes >= wanted.min_judgements // 2 + 1)
-    return votes.votes >= wanted.min_judgements
+    if policy.adaptive:
+        return votes.complete & (votes.votes >= policy.least // 2 + 1)
+    return votes.votes >= policy.least
 
 
-def refuse_posterior_without_three(votes: Votes, wanted: Wanted) -> None:
+def refuse_posterior_without_three(votes: Votes, policy: Policy) -> None:
     """Raise RuleRefusedError where the campaign does not give items three judgements."""
-    least = wanted.min_judgements // 2 + 1 if wanted.adaptive else wanted.min_judgements
+    least = policy.least // 2 + 1 if policy.adaptive else policy.least
     if least < POSTERIOR_NEEDS:
         raise RuleRefusedError(
             f"the posterior rule needs three judgements an item and this campaign closes items"
@@ -135,12 +142,12 @@ def verify(own: Codes, other: Codes, *, exclusive: bool) -> Bools:
 
     Without ``exclusive`` the other text is not asked about (-1: no such item).
     """
-    verified = own == ACCEPTED
+    verified: Bools = own == ACCEPTED
     return verified & (other == REJECTED) if exclusive else verified
 
 
-def _by_votes(rule: Rule, votes: Votes, wanted: Wanted) -> Codes:
-    enough = enough_votes(rule, votes, wanted)
+def _by_votes(rule: Rule, votes: Votes, policy: Policy) -> Codes:
+    enough = enough_votes(rule, votes, policy)
     accepts, rejects = votes.accept, votes.reject
     if rule.name == "unanimous":
         accepted, rejected = rejects == 0, accepts == 0
@@ -151,10 +158,9 @@ def _by_votes(rule: Rule, votes: Votes, wanted: Wanted) -> Codes:
     return np.where(enough, decided, open_state).astype(np.int8)
 
 
-def _by_posterior(rule: Rule, votes: Votes, wanted: Wanted, posterior: Floats | None) -> Codes:
+def _by_posterior(rule: Rule, votes: Votes, posterior: Floats | None) -> Codes:
     if posterior is None:
         raise RuleRefusedError("the posterior rule needs a fitted model")
-    refuse_posterior_without_three(votes, wanted)
     needed = rule.min_judgements or POSTERIOR_NEEDS
     enough = (votes.judgements >= needed) & (votes.votes > 0)
     open_state = np.where(votes.complete, DISPUTED, PENDING)

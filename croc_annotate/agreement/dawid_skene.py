@@ -12,6 +12,7 @@ using the EM algorithm"; intervals from the observed information (Louis, 1982).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,25 +80,22 @@ def fit(
     """
     reason = _why_not(votes)
     if reason:
-        return _no_fit(votes, reason)
-    posterior = _start(votes)
-    rates = _maximise(votes, posterior, smoothing)
-    converged, log_likelihood, iteration = False, float("nan"), 0
-    for iteration in range(1, max_iterations + 1):
+        return no_fit(votes, reason)
+    posterior, iterations, change = _start(votes), 0, np.inf
+    rates, log_likelihood = _maximise(votes, posterior, smoothing), float("nan")
+    while iterations < max_iterations and change >= tolerance:
         new, log_likelihood = _expect(votes, rates)
         change = float(np.abs(new - posterior).max())
         posterior, rates = new, _maximise(votes, new, smoothing)
-        if change < tolerance:
-            converged = True
-            break
+        iterations += 1
     sens, spec = _intervals(votes, posterior, rates, smoothing)
     return Fit(
         posterior=_only_judged(votes, posterior),
         sensitivity=_only_active(votes, rates.sensitivity),
         specificity=_only_active(votes, rates.specificity),
         prior=rates.prior,
-        iterations=iteration,
-        converged=converged,
+        iterations=iterations,
+        converged=change < tolerance,
         log_likelihood=log_likelihood,
         sensitivity_interval=sens,
         specificity_interval=spec,
@@ -159,8 +157,8 @@ def _maximise(votes: VoteList, posterior: Floats, smoothing: float) -> _Rates:
     )
 
 
-def _share(part: Floats, whole: Floats, smoothing: float) -> Floats:
-    share = (part + smoothing) / np.maximum(whole + 2.0 * smoothing, _TINY)
+def _share(part: NDArray[Any], whole: NDArray[Any], smoothing: float) -> Floats:
+    share: Floats = (part + smoothing) / np.maximum(whole + 2.0 * smoothing, _TINY)
     return np.clip(share, _TINY, 1.0 - _TINY)
 
 
@@ -256,7 +254,8 @@ def _only_active(votes: VoteList, values: Floats) -> Floats:
     return np.where(active, values, np.nan)
 
 
-def _no_fit(votes: VoteList, reason: str) -> Fit:
+def no_fit(votes: VoteList, reason: str) -> Fit:
+    """A fit without estimates, with the reason."""
     raters, bounds = np.full(votes.n_raters, np.nan), np.full((votes.n_raters, 2), np.nan)
     return Fit(
         posterior=np.full(votes.n_items, np.nan),

@@ -18,9 +18,32 @@ class AdjudicationQuerySet(models.QuerySet["Adjudication"]):
         """Not taken back or replaced."""
         return self.filter(superseded_at__isnull=True)
 
+    def in_force(self) -> AdjudicationQuerySet:
+        """Current and, where a second reviewer was wanted, confirmed."""
+        return self.current().filter(Q(second_wanted=False) | Q(confirmed_by__isnull=False))
+
+    def waiting_for_second(self) -> AdjudicationQuerySet:
+        """Current, but another reviewer has still to agree."""
+        return self.current().filter(second_wanted=True, confirmed_by__isnull=True)
+
+
+class ReasonCode(models.TextChoices):
+    """Why a reviewer decided as they did."""
+
+    CLEAR = "clear", _("The image is clear; some judged wrongly")
+    DETAIL = "detail", _("A detail settles it")
+    GUIDELINE = "guideline", _("The guideline settles it")
+    QUALITY = "quality", _("The image is too poor to show the text")
+    AMBIGUOUS = "ambiguous", _("The text can be read in two ways")
+    OTHER = "other", _("Other (see the note)")
+
 
 class Adjudication(models.Model):
-    """A reviewer's decision on a candidate and a text. It overrides the rule."""
+    """A reviewer's decision on a candidate and a text. In force, it overrides the rule.
+
+    Where a second reviewer is wanted, a decision is in force once another reviewer has
+    decided the same; a different decision replaces it and waits in its turn.
+    """
 
     campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="adjudications")
     candidate = models.ForeignKey(Candidate, on_delete=models.PROTECT, related_name="adjudications")
@@ -32,9 +55,18 @@ class Adjudication(models.Model):
         max_length=6,
         choices=[(Verdict.ACCEPT.value, _("Accept")), (Verdict.REJECT.value, _("Reject"))],
     )
-    reason = models.CharField(max_length=40)
+    reason = models.CharField(max_length=40, choices=ReasonCode)
     note = models.CharField(max_length=1000, blank=True)
     blind = models.BooleanField(default=True)
+    second_wanted = models.BooleanField(default=False)
+    confirmed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="confirmed_adjudications",
+    )
+    confirmed_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField()
     superseded_at = models.DateTimeField(null=True, blank=True)
 
@@ -51,10 +83,42 @@ class Adjudication(models.Model):
             models.CheckConstraint(
                 condition=Q(verdict__in=["accept", "reject"]), name="adjudication_decides"
             ),
+            # One person in two tabs must not be their own second reviewer.
+            models.CheckConstraint(
+                condition=Q(confirmed_by__isnull=True) | ~Q(confirmed_by=models.F("reviewer")),
+                name="adjudication_second_is_another",
+            ),
         ]
 
     def __str__(self) -> str:
         return f"adjudication {self.pk}"
+
+
+class ReviewPolicy(models.Model):
+    """How a campaign's disputes are settled."""
+
+    campaign = models.OneToOneField(
+        Campaign, on_delete=models.PROTECT, related_name="review_policy"
+    )
+    second_reviewer = models.BooleanField(
+        default=False, help_text=_("A decision holds only when a second reviewer agrees.")
+    )
+    low_posterior = models.FloatField(
+        default=0.8,
+        help_text=_("Accepted images with a lower posterior than this are reviewed, too."),
+    )
+
+    class Meta:
+        verbose_name_plural = "review policies"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(low_posterior__gte=0.0) & Q(low_posterior__lte=1.0),
+                name="review_policy_posterior_is_a_share",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"review of {self.campaign}"
 
 
 class StatisticsSnapshot(models.Model):

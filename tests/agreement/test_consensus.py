@@ -12,13 +12,15 @@ from croc_annotate.agreement.consensus import (
     Rule,
     RuleRefusedError,
     Votes,
-    Wanted,
+    complete,
     decide,
     verify,
 )
+from croc_annotate.annotation.redundancy import Policy, Tally, is_complete
 
-THREE = Wanted(min_judgements=3)
-ADAPTIVE = Wanted(min_judgements=3, adaptive=True)
+THREE = Policy(adaptive=False, least=3, most=3)
+ADAPTIVE = Policy(adaptive=True, least=3, most=5)
+TWO = Policy(adaptive=False, least=2, most=2)
 
 
 def votes(*rows):
@@ -27,9 +29,9 @@ def votes(*rows):
     return Votes(a, r, u, done.astype(bool))
 
 
-def state(rule, row, wanted=THREE, **more):
+def state(rule, row, policy=THREE, **more):
     more = {name: np.array([value]) for name, value in more.items()}
-    return STATES[decide(rule, votes(row), wanted, **more)[0]]
+    return STATES[decide(rule, votes(row), policy, **more)[0]]
 
 
 @pytest.mark.parametrize(
@@ -99,10 +101,10 @@ def test_the_posterior_rule_accepts_from_its_threshold_on(posterior, row, expect
     assert STATES[found[0]] == expected
 
 
-@pytest.mark.parametrize("wanted", [Wanted(min_judgements=2), ADAPTIVE])
-def test_the_posterior_rule_is_refused_where_items_have_fewer_than_three_judgements(wanted):
+@pytest.mark.parametrize("policy", [TWO, ADAPTIVE])
+def test_the_posterior_rule_is_refused_where_items_have_fewer_than_three_judgements(policy):
     with pytest.raises(RuleRefusedError, match="three judgements"):
-        decide(Rule("posterior"), votes((2, 0, 0, True)), wanted, posterior=np.array([0.99]))
+        decide(Rule("posterior"), votes((2, 0, 0, True)), policy, posterior=np.array([0.99]))
 
 
 def test_the_posterior_rule_is_refused_while_no_item_has_three_judgements():
@@ -112,7 +114,7 @@ def test_the_posterior_rule_is_refused_while_no_item_has_three_judgements():
 
 def test_a_rule_that_makes_no_sense_cannot_be_made():
     for arguments in ({"name": "best"}, {"min_judgements": 0}, {"threshold": 0.5}):
-        with pytest.raises(ValueError, match="rule|min_judgements|threshold"):
+        with pytest.raises(ValueError, match=r"rule|min_judgements|threshold"):
             Rule(**arguments)
     with pytest.raises(RuleRefusedError):
         Rule("posterior", min_judgements=2)
@@ -125,10 +127,23 @@ def test_an_adjudication_overrides_any_rule(row, verdict, expected):
     assert state(Rule("unanimous"), row, adjudicated=verdict) == expected
 
 
+@given(
+    st.lists(st.tuples(*[st.integers(0, 4)] * 3), min_size=1, max_size=20),
+    st.booleans(),
+    st.integers(1, 4),
+    st.integers(0, 3),
+)
+def test_completeness_is_that_of_the_queue(rows, adaptive, least, more):
+    policy = Policy(adaptive=adaptive, least=least, most=least + more)
+    columns = (np.array(column) for column in zip(*rows, strict=True))
+    expected = [is_complete(policy, Tally(*row)) for row in rows]
+    assert complete(policy, *columns).tolist() == expected
+
+
 @pytest.mark.field_case(33)
 def test_two_people_who_never_agree_fill_the_review_queue():
     table = votes(*[(1, 1, 0, True)] * 50)
-    found = decide(Rule("majority"), table, Wanted(min_judgements=2))
+    found = decide(Rule("majority"), table, TWO)
     assert (found == STATES.index("disputed")).all()
 
 
