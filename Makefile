@@ -26,6 +26,8 @@ help: ## list the targets
 .venv/.dev: pyproject.toml constraints.txt tools/install_torch.sh | .venv/bin/python
 	bash tools/install_torch.sh $(PY)
 	$(PY) -m pip install --quiet -c constraints.txt -e '.[gpu,onnx]' --group dev
+	# Only for its JSON schema of compose files; its own old dependencies stay out.
+	$(PY) -m pip install --quiet --no-deps --upgrade --target .cache/compose docker-compose==1.29.2
 	@touch $@ .venv/.web
 
 demo: .venv/.web ## make, judge, release and score a small benchmark, then serve the site
