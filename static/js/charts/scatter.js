@@ -1,0 +1,59 @@
+// Points over two measures, with reference curves; few points carry their labels.
+
+import { bottomAxis, leftAxis, linear, linked, show, textWidth } from "./context.js";
+import { d3 } from "./d3.js";
+import { dropEmpty } from "./intervals.js";
+
+/** Nudge labels apart from top to bottom; returns the y of each. */
+function spread(points, gap = 13) {
+  const order = [...points].sort((a, b) => a.py - b.py);
+  for (let i = 1; i < order.length; i += 1) {
+    const [above, here] = [order[i - 1], order[i]];
+    const near = Math.abs(above.px - here.px) < 90;
+    if (near && here.ly - above.ly < gap) here.ly = above.ly + gap;
+  }
+}
+
+/** Draw; see docs/interface.md for the data. */
+export function draw(context, data, title) {
+  const known = data.points.filter((p) => p.x !== null && p.y !== null);
+  const curves = data.lines || [];
+  const height = Math.round(Math.min(420, Math.max(260, context.width * 0.6)));
+  const [left, top, right, bottom] = [46, 30, context.width - 22, height - 46];
+  const all = (i) => curves.flatMap((c) => c.points.map((p) => p[i]));
+  const x = linear([...known.map((p) => p.x), ...all(0)], data.x.domain, [left, right]);
+  const y = linear([...known.map((p) => p.y), ...all(1)], data.y.domain, [bottom, top]);
+  const svg = context.svg(height, title);
+
+  bottomAxis(svg, x, { top, bottom, ticks: context.narrow ? 4 : 7, format: data.x.format, label: data.x.label, width: right });
+  leftAxis(svg, y, { left, right, top, ticks: 5, format: data.y.format, label: data.y.label });
+  for (const curve of curves) {
+    const path = d3.line((p) => x(p[0]), (p) => y(p[1])).curve(d3.curveMonotoneX);
+    svg.append("path").attr("class", "reference").attr("fill", "none").attr("d", path(curve.points));
+    const end = curve.points[curve.points.length - 1];
+    svg.append("text").attr("class", "muted-text").attr("x", x(end[0]) - 4).attr("y", y(end[1]) - 7).attr("text-anchor", "end").text(curve.label);
+  }
+  const placed = known.map((p) => ({ ...p, px: x(p.x), py: y(p.y), ly: y(p.y) }));
+  if (placed.length <= 16) spread(placed);
+  for (const p of placed) {
+    const g = linked(svg, p.href, p.label);
+    g.append("circle").attr("class", `c-fill ${context.seriesClass(p.series)}`).attr("cx", p.px).attr("cy", p.py).attr("r", placed.length > 200 ? 2.5 : 4.5).attr("fill-opacity", placed.length > 60 ? 0.6 : 1);
+    if (placed.length <= 16) {
+      const before = p.px + 9 + textWidth(p.label) > right;
+      g.append("text").attr("x", p.px + (before ? -9 : 9)).attr("y", p.ly).attr("dy", "0.34em").attr("text-anchor", before ? "end" : "start").text(p.label);
+    }
+    const hit = g.append("circle").datum(p).attr("class", "hit").attr("cx", p.px).attr("cy", p.py).attr("r", 12);
+    context.hover(hit, (d) => [
+      d.label,
+      `${data.x.label}: ${show(d.x, data.x.format)}`,
+      `${data.y.label}: ${show(d.y, data.y.format)}`,
+      d.n === undefined || d.n === null ? null : `n = ${d3.format(",")(d.n)}`,
+    ]);
+  }
+}
+
+/** Lines for CSV and for the table of numbers. */
+export function table(data) {
+  const head = ["label", "series", data.x.label, data.y.label, "n"];
+  return dropEmpty(head, data.points.map((p) => [p.label, p.series, p.x, p.y, p.n]));
+}
