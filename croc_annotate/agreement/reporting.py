@@ -217,8 +217,8 @@ def _pair_groups(table: t.JudgementTable, voting: t.JudgementTable) -> Iterator[
     vote_order: Ints = np.argsort(vote_codes, kind="stable")
     found, starts = np.unique(all_codes[order], return_index=True)
     bounds = np.r_[starts, order.size]
-    low: Ints = np.searchsorted(vote_codes[vote_order], found, side="left")
-    high: Ints = np.searchsorted(vote_codes[vote_order], found, side="right")
+    low = np.asarray(np.searchsorted(vote_codes[vote_order], found, side="left"))
+    high = np.asarray(np.searchsorted(vote_codes[vote_order], found, side="right"))
     names = table.labels["rater"]
     for k, code in enumerate(found):
         first, second = divmod(int(code), n_raters)

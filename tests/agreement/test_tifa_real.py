@@ -1,0 +1,69 @@
+"""Real ratings of two people, against values that SciPy and `krippendorff` computed elsewhere."""
+
+from __future__ import annotations
+
+import csv
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+
+from croc_annotate.agreement.consensus import Rule
+from croc_annotate.agreement.selectors import campaign_consensus
+from croc_annotate.agreement.services import agreement_report
+from tests.agreement.rows import judged_campaign
+
+pytestmark = pytest.mark.django_db
+
+NAMES = [
+    "items",
+    "items_with_two",
+    "raw_agreement",
+    "krippendorff_alpha",
+    "gwet_ac1",
+    "cohen_kappa",
+    "fleiss_kappa",
+    "prevalence_accept",
+]
+
+
+def words_of(folder) -> list[str]:
+    """One word per image from the ratings, by the rule of the expected values."""
+    given: dict[str, dict[str, str]] = {}
+    with (folder / "ratings.tsv").open(newline="", encoding="utf-8") as lines:
+        for row in csv.DictReader(lines, delimiter="\t"):
+            rating = float(row["rating"])
+            letter = "a" if rating >= 4 else "r" if rating <= 2 else "u"
+            given.setdefault(row["file"], {})[row["rater"]] = letter
+    return ["".join(letters[r] for r in sorted(letters)) for letters in given.values()]
+
+
+def test_the_numbers_of_real_ratings_are_those_computed_elsewhere(real_data):
+    folder = real_data / "tifa_real"
+    expected = json.loads((folder / "expected.json").read_text())
+    judged = judged_campaign(words_of(folder), min_judgements=2)
+    row = agreement_report(campaign=judged.campaign)["all"]
+    for name in NAMES:
+        assert row[name] == pytest.approx(expected["agreement"][name], abs=1e-9), name
+    found = campaign_consensus(campaign=judged.campaign, rule=Rule("unanimous", 2))
+    states = found.state.tolist()
+    counts = expected["consensus_unanimous_of_two"]
+    assert states.count("accepted") == counts["accepted"]
+    assert states.count("rejected") == counts["rejected"]
+    assert states.count("disputed") == counts["disputed_or_undecided"]
+
+
+def test_the_commands_load_it_and_the_agreement_command_gives_the_same(real_data):
+    folder = real_data / "tifa_real"
+    expected = json.loads((folder / "expected.json").read_text())["agreement"]
+    call_command("load_prompts", str(folder / "prompts.json"), stdout=StringIO())
+    call_command(
+        "import_images", str(folder), manifest=str(folder / "manifest.tsv"), stdout=StringIO()
+    )
+    call_command("import_ratings", str(folder / "ratings.tsv"), stdout=StringIO())
+    out = StringIO()
+    call_command("agreement", "--json", stdout=out)
+    row = json.loads(out.getvalue())["all"]
+    for name in NAMES:
+        assert row[name] == pytest.approx(expected[name], abs=1e-9), name
