@@ -1,0 +1,160 @@
+"""What is compared with what: the images of a release as flat arrays (pure).
+
+P are the images of the prompt side, Q those of the evaluated contrast side; T is a pair's
+prompt and C its contrast. Every array of one side has one entry an image, in one order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from croc_annotate.lib.components import connected_components
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+Direction = Literal["text_forward", "text_inverse", "image_forward", "image_inverse"]
+DIRECTIONS: Final[tuple[Direction, ...]] = (
+    "text_forward",
+    "text_inverse",
+    "image_forward",
+    "image_inverse",
+)
+
+HARD_CATEGORIES: Final = (
+    "action",
+    "body_parts",
+    "counting",
+    "negation",
+    "shapes",
+    "size_relation",
+    "spatial_relation",
+    "things_parts",
+)
+
+
+def in_category_order(names: Sequence[str]) -> list[str]:
+    """Sort names: the eight hard categories in their order, then the rest by alphabet."""
+    rank = {name: index for index, name in enumerate(HARD_CATEGORIES)}
+    return sorted(set(names), key=lambda name: (rank.get(name, len(rank)), name))
+
+
+@dataclass(frozen=True)
+class Side:
+    """The images of one side: `pair` and `generator` are indices, shape (n_images,)."""
+
+    pair: Ints
+    generator: Ints
+
+    def __len__(self) -> int:
+        return len(self.pair)
+
+    @cached_property
+    def by_pair(self) -> Groups:
+        """The images grouped by pair."""
+        return Groups(self.pair)
+
+    def by_pair_and_generator(self, generators: int) -> Groups:
+        """The images grouped by pair and generator together."""
+        return Groups(self.pair * generators + self.generator)
+
+    def take(self, keep: Bools) -> Side:
+        """Only the images where `keep` is true."""
+        return Side(self.pair[keep], self.generator[keep])
+
+
+class Groups:
+    """A partition of n entries: `key` names each entry's group, any integers ≥ 0."""
+
+    def __init__(self, key: Ints) -> None:
+        self.key = key
+
+    @cached_property
+    def slot(self) -> Ints:
+        """Each entry's place 0, 1, … within its group, shape (n,)."""
+        # numpy sorts 16-bit integers by radix, ten times faster than wider ones.
+        small = len(self.key) > 0 and int(self.key.max()) < 2**16
+        order = np.argsort(self.key.astype(np.uint16) if small else self.key, kind="stable")
+        sorted_key = self.key[order]
+        starts = np.flatnonzero(np.r_[True, sorted_key[1:] != sorted_key[:-1]])
+        run = np.repeat(starts, np.diff(np.r_[starts, len(order)]))
+        slot = np.empty(len(order), dtype=np.int64)
+        slot[order] = np.arange(len(order)) - run[: len(order)]
+        return slot
+
+    def counts(self, groups: int) -> Ints:
+        """Number of entries of each group, shape (groups,)."""
+        return np.bincount(self.key, minlength=groups)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The pairs and images that a release fixes, the same for every metric."""
+
+    pair_ids: tuple[str, ...]
+    texts: tuple[tuple[str, str], ...]
+    """(prompt, contrast) of each pair."""
+    categories: tuple[str, ...]
+    category: Ints
+    """Index into `categories`, shape (n_pairs,)."""
+    generators: tuple[str, ...]
+    prompt: Side
+    contrast: Side
+    facets: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Further groupings of pairs by name, e.g. "property"; one value a pair."""
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of contrast pairs."""
+        return len(self.pair_ids)
+
+    @cached_property
+    def components(self) -> Ints:
+        """Component number of each pair: pairs of one component share texts."""
+        return connected_components(self.texts)
+
+    @cached_property
+    def possible(self) -> Bools:
+        """Whether the release holds the images that a direction needs, shape (4, n_pairs)."""
+        has_p = self.prompt.by_pair.counts(self.n_pairs) > 0
+        has_q = self.contrast.by_pair.counts(self.n_pairs) > 0
+        return np.stack([has_p, has_q, has_p & has_q, has_p & has_q])
+
+    def keep_images(self, prompt: Bools, contrast: Bools) -> Layout:
+        """The same pairs with only some images, e.g. those of one generator."""
+        return Layout(
+            self.pair_ids, self.texts, self.categories, self.category, self.generators,
+            self.prompt.take(prompt), self.contrast.take(contrast), self.facets,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Scores:
+    """One metric's scores, NaN where there is none; one entry an image of the side."""
+
+    prompt_own: Floats
+    """s(T, i) for i in P."""
+    prompt_other: Floats
+    """s(C, i) for i in P."""
+    contrast_own: Floats
+    """s(C, j) for j in Q."""
+    contrast_other: Floats
+    """s(T, j) for j in Q."""
+
+    def keep_images(self, prompt: Bools, contrast: Bools) -> Scores:
+        """Only some images of each side, as `Layout.keep_images` does."""
+        return Scores(
+            self.prompt_own[prompt],
+            self.prompt_other[prompt],
+            self.contrast_own[contrast],
+            self.contrast_other[contrast],
+        )

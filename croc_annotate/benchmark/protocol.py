@@ -1,0 +1,297 @@
+"""The scoring protocol: does a metric prefer the text, or the image, that people verified? (pure)
+
+For each pair and direction the wins, ties and missing comparisons are counted once. Every
+policy (ties as loss or half, missing as error, skip or loss) is then arithmetic on counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from croc_annotate.benchmark.grid import count_grid
+from croc_annotate.benchmark.layout import DIRECTIONS, Direction, Floats, Layout, Scores
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from croc_annotate.benchmark.layout import Bools, Groups, Ints, Side
+
+Ties = Literal["loss", "half"]
+Missing = Literal["error", "skip", "loss"]
+
+
+class MissingScoresError(ValueError):
+    """A metric lacks scores and the caller asked for an error in that case."""
+
+
+@dataclass(frozen=True)
+class Tally:
+    """One direction's comparisons, counted pair by pair; all arrays int64 of shape (n_pairs,)."""
+
+    wins: Ints
+    ties: Ints
+    scored: Ints
+    """Comparisons with both scores."""
+    total: Ints
+    """Comparisons that the release asks for."""
+
+    def points(self, ties: Ties) -> Floats:
+        """What each pair earns: wins, and half a point a tie where ties count half."""
+        points: Floats = self.wins + (0.5 * self.ties if ties == "half" else 0.0)
+        return points
+
+    def counted(self, missing: Missing) -> Ints:
+        """The comparisons that enter the mean: all of them, or the scored ones."""
+        return self.scored if missing == "skip" else self.total
+
+    def values(self, *, ties: Ties, missing: Missing) -> Floats:
+        """Each pair's share of right comparisons; NaN where a pair has none."""
+        counted = self.counted(missing)
+        return np.divide(
+            self.points(ties), counted, out=np.full(len(counted), np.nan), where=counted > 0
+        )
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How ties and missing scores count; differences up to `margin` are ties."""
+
+    ties: Ties = "loss"
+    missing: Missing = "error"
+    margin: float = 0.0
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One direction over a set of pairs. An absent value is None."""
+
+    value: float | None
+    """Mean over pairs (macro)."""
+    micro: float | None
+    """Share of all comparisons, whatever the pair."""
+    n: int
+    """Pairs with a value."""
+    ties: int
+    scored: int
+    """Comparisons with both scores."""
+    total: int
+    """Comparisons that the release asks for."""
+
+    @property
+    def tie_rate(self) -> float | None:
+        """Share of ties among the scored comparisons."""
+        return self.ties / self.scored if self.scored else None
+
+    @property
+    def coverage(self) -> float | None:
+        """Share of comparisons with both scores."""
+        return self.scored / self.total if self.total else None
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One metric's tallies on a layout, and what follows from them under a policy."""
+
+    layout: Layout
+    policy: Policy
+    tallies: dict[Direction, Tally]
+
+    @cached_property
+    def values(self) -> Floats:
+        """Value of each direction and pair, shape (4, n_pairs), NaN where undefined."""
+        return np.stack(
+            [
+                self.tallies[d].values(ties=self.policy.ties, missing=self.policy.missing)
+                for d in DIRECTIONS
+            ]
+        )
+
+    def cell(self, direction: Direction, pairs: Bools) -> Cell:
+        """Summarise a direction over the pairs where the mask `pairs` is true."""
+        row = DIRECTIONS.index(direction)
+        return summarise(
+            self.tallies[direction],
+            values=self.values[row],
+            pairs=pairs & self.layout.possible[row],
+            policy=self.policy,
+        )
+
+    def by_category(self) -> dict[str, dict[Direction, Cell]]:
+        """The four cells of each category of the layout."""
+        layout = self.layout
+        return {
+            name: {d: self.cell(d, layout.category == code) for d in DIRECTIONS}
+            for code, name in enumerate(layout.categories)
+        }
+
+
+def evaluate(layout: Layout, scores: Scores, *, policy: Policy, name: str = "metric") -> Evaluation:
+    """Count all four directions; raises MissingScoresError as the policy says."""
+    if policy.missing == "error":
+        refuse_missing(layout, scores, name=name)
+    return Evaluation(layout, policy, tally_all(layout, scores, margin=policy.margin))
+
+
+def tally_all(layout: Layout, scores: Scores, *, margin: float = 0.0) -> dict[Direction, Tally]:
+    """Tally the four directions of the protocol."""
+    n, p, q = layout.n_pairs, layout.prompt, layout.contrast
+    groups = (p.by_pair, q.by_pair)
+    return {
+        "text_forward": _tally_text(p, scores.prompt_own, scores.prompt_other, n, margin),
+        "text_inverse": _tally_text(q, scores.contrast_own, scores.contrast_other, n, margin),
+        "image_forward": _tally_grid(
+            (p, scores.prompt_own), (q, scores.contrast_other), groups, n, margin
+        ),
+        "image_inverse": _tally_grid(
+            (q, scores.contrast_own), (p, scores.prompt_other), groups[::-1], n, margin
+        ),
+    }
+
+
+def tally_same_generator(
+    layout: Layout, scores: Scores, *, margin: float = 0.0
+) -> dict[Direction, Tally]:
+    """The two image directions on grids within one generator, so that style cannot decide."""
+    n, p, q = layout.n_pairs, layout.prompt, layout.contrast
+    g = max(len(layout.generators), 1)
+    groups = (p.by_pair_and_generator(g), q.by_pair_and_generator(g))
+    return {
+        "image_forward": _tally_grid(
+            (p, scores.prompt_own), (q, scores.contrast_other), groups, n, margin
+        ),
+        "image_inverse": _tally_grid(
+            (q, scores.contrast_own), (p, scores.prompt_other), groups[::-1], n, margin
+        ),
+    }
+
+
+def tally_group(layout: Layout, scores: Scores, *, margin: float = 0.0) -> Tally:
+    """All four right at once, over P × Q. A tie anywhere is not right, so there are no ties.
+
+    Two conditions on (i, j) at once make this a dominance count; it is done by
+    broadcasting, O(|P|·|Q|) a pair, over the images whose own text comparison is right.
+    """
+    n, p, q = layout.n_pairs, layout.prompt, layout.contrast
+    own = np.zeros(n, dtype=np.int64)
+    p_right = np.flatnonzero(scores.prompt_other < scores.prompt_own - margin)
+    q_right = np.flatnonzero(scores.contrast_other < scores.contrast_own - margin)
+    p_of, q_of = _rows_of(p.pair, p_right, n), _rows_of(q.pair, q_right, n)
+    for pair in range(n):
+        i, j = p_of[pair], q_of[pair]
+        if len(i) and len(j):
+            forward = scores.contrast_other[j][None, :] < scores.prompt_own[i][:, None] - margin
+            inverse = scores.prompt_other[i][:, None] < scores.contrast_own[j][None, :] - margin
+            own[pair] = np.count_nonzero(forward & inverse)
+    p_known = ~np.isnan(scores.prompt_own + scores.prompt_other)
+    q_known = ~np.isnan(scores.contrast_own + scores.contrast_other)
+    scored = _count(p.pair[p_known], n) * _count(q.pair[q_known], n)
+    total = _count(p.pair, n) * _count(q.pair, n)
+    return Tally(own, np.zeros(n, dtype=np.int64), scored, total)
+
+
+def summarise(tally: Tally, *, values: Floats, pairs: Bools, policy: Policy) -> Cell:
+    """Macro and micro mean, n, ties and coverage over the pairs where `pairs` is true."""
+    chosen = values[pairs]
+    defined = chosen[~np.isnan(chosen)]
+    counted = int(tally.counted(policy.missing)[pairs].sum())
+    return Cell(
+        value=float(defined.mean()) if len(defined) else None,
+        micro=float(tally.points(policy.ties)[pairs].sum()) / counted if counted else None,
+        n=len(defined),
+        ties=int(tally.ties[pairs].sum()),
+        scored=int(tally.scored[pairs].sum()),
+        total=int(tally.total[pairs].sum()),
+    )
+
+
+def refuse_missing(layout: Layout, scores: Scores, *, name: str) -> None:
+    """Raise MissingScoresError naming how many scores are missing and in which pair first."""
+    missing = 0
+    first: int | None = None
+    for side, arrays in (
+        (layout.prompt, (scores.prompt_own, scores.prompt_other)),
+        (layout.contrast, (scores.contrast_own, scores.contrast_other)),
+    ):
+        for array in arrays:
+            holes = np.flatnonzero(np.isnan(array))
+            missing += len(holes)
+            if len(holes):
+                pair = int(side.pair[holes].min())
+                first = pair if first is None else min(first, pair)
+    if first is not None:
+        raise MissingScoresError(
+            f"{name} has {missing:,} missing scores, the first in pair {layout.pair_ids[first]}. "
+            "Choose what they count: skip (left out, coverage is shown) or loss (as published)."
+        )
+
+
+def mean_or_none(numbers: Sequence[float | None]) -> float | None:
+    """The mean of the numbers, or None unless every one of them is there."""
+    present = [x for x in numbers if x is not None]
+    return sum(present) / len(present) if present and len(present) == len(numbers) else None
+
+
+def _tally_text(side: Side, own: Floats, other: Floats, n_pairs: int, margin: float) -> Tally:
+    known = ~np.isnan(own) & ~np.isnan(other)
+    won = other < own - margin
+    tied = known & ~won & (other <= own + margin)
+    return Tally(
+        wins=_count(side.pair[won], n_pairs),
+        ties=_count(side.pair[tied], n_pairs),
+        scored=_count(side.pair[known], n_pairs),
+        total=_count(side.pair, n_pairs),
+    )
+
+
+def _tally_grid(
+    better: tuple[Side, Floats],
+    worse: tuple[Side, Floats],
+    groups: tuple[Groups, Groups],
+    n_pairs: int,
+    margin: float,
+) -> Tally:
+    """Compare each score of `better` with each of `worse` in the same group; sum up by pair."""
+    side_a, a = better
+    _, b = worse
+    wins, ties = count_grid(a, groups[0], b, groups[1], margin=margin)
+    return Tally(
+        wins=_sum(side_a.pair, wins, n_pairs),
+        ties=_sum(side_a.pair, ties, n_pairs),
+        scored=_grid_size(side_a, groups[0], groups[1], n_pairs, ~np.isnan(a), ~np.isnan(b)),
+        total=_grid_size(side_a, groups[0], groups[1], n_pairs, None, None),
+    )
+
+
+def _grid_size(
+    side: Side,
+    a_groups: Groups,
+    b_groups: Groups,
+    n_pairs: int,
+    keep_a: Bools | None,
+    keep_b: Bools | None,
+) -> Ints:
+    """|A|·|B| summed over the groups of each pair, counting only the kept entries."""
+    a_key = a_groups.key if keep_a is None else a_groups.key[keep_a]
+    b_key = b_groups.key if keep_b is None else b_groups.key[keep_b]
+    a_pair = side.pair if keep_a is None else side.pair[keep_a]
+    partners = np.bincount(b_key, minlength=int(a_groups.key.max(initial=0)) + 1)
+    return _sum(a_pair, partners[a_key], n_pairs)
+
+
+def _count(pair: Ints, n_pairs: int) -> Ints:
+    return np.bincount(pair, minlength=n_pairs)
+
+
+def _sum(pair: Ints, weights: Ints, n_pairs: int) -> Ints:
+    # bincount adds in float64: exact for whole numbers below 2**53.
+    return np.bincount(pair, weights=weights, minlength=n_pairs).astype(np.int64)
+
+
+def _rows_of(pair: Ints, rows: Ints, n_pairs: int) -> list[Ints]:
+    """The given rows split by their pair."""
+    order = rows[np.argsort(pair[rows], kind="stable")]
+    return np.split(order, np.cumsum(_count(pair[rows], n_pairs))[:-1]) if n_pairs else []
