@@ -1,0 +1,100 @@
+"""Who works on which waiting candidate: leases in the rows, taken by compare-and-set.
+
+The rows are the truth. A message that is lost or comes twice, a worker that dies or
+comes back, a broker that forgets: all that a claim has to survive is time.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.db.models import F
+
+from croc_annotate.candidates.models import Candidate, CandidateState
+from croc_annotate.candidates.storage import delete_files, names_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime, timedelta
+
+    from croc_annotate.candidates.models import CandidateQuerySet
+
+# A candidate whose workers died this often takes its worker down with it.
+MAX_ATTEMPTS = 10
+
+
+@dataclass(frozen=True, order=True)
+class Group:
+    """The candidates that share a text and a generator: one pair's side."""
+
+    generator_id: int
+    pair_id: int
+    side: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Candidates held under one token until a time; possibly none."""
+
+    token: str
+    candidates: Sequence[Candidate]
+
+
+def claim_batch(
+    *, group: Group, worker: str, limit: int, at: datetime, lease: timedelta
+) -> Claim:
+    """Hold up to ``limit`` waiting candidates of a group, lowest seeds first."""
+    token = f"{worker[:100]}#{secrets.token_hex(6)}"
+    _give_up_hopeless(group, at)
+    waiting = _of(group).claimable(at)
+    while ids := list(waiting.order_by("seed").values_list("pk", flat=True)[:limit]):
+        # Whoever else chose the same rows waits here for our update and then finds them held.
+        held = waiting.filter(pk__in=ids).update(
+            claimed_by=token, claimed_until=at + lease, attempts=F("attempts") + 1
+        )
+        if held:
+            rows = Candidate.objects.requested().filter(claimed_by=token)
+            return Claim(token, list(rows.select_related("pair", "generator").order_by("seed")))
+    return Claim(token, [])
+
+
+def renew_claims(*, worker: str, at: datetime, lease: timedelta) -> int:
+    """Hold everything that a living worker has for another lease; return how many rows."""
+    held = Candidate.objects.requested().filter(claimed_by__startswith=f"{worker[:100]}#")
+    return held.update(claimed_until=at + lease)
+
+
+def release_claim(*, token: str) -> int:
+    """Give back what a claim still holds, unrendered and without blame; return how many rows."""
+    held = Candidate.objects.requested().filter(claimed_by=token)
+    return held.update(claimed_by="", claimed_until=None, attempts=F("attempts") - 1)
+
+
+def waiting_groups(*, at: datetime, generator_id: int | None = None) -> list[Group]:
+    """Groups with claimable candidates, by generator and then by text."""
+    rows = Candidate.objects.claimable(at)
+    if generator_id is not None:
+        rows = rows.filter(generator_id=generator_id)
+    keys = rows.values_list("generator_id", "pair_id", "side").distinct()
+    return sorted(Group(*key) for key in keys)
+
+
+def _of(group: Group) -> CandidateQuerySet:
+    return Candidate.objects.filter(
+        generator_id=group.generator_id, pair_id=group.pair_id, side=group.side
+    )
+
+
+def _give_up_hopeless(group: Group, at: datetime) -> None:
+    hopeless = _of(group).claimable(at).filter(attempts__gte=MAX_ATTEMPTS)
+    for row in hopeless:
+        changed = hopeless.filter(pk=row.pk).update(
+            state=CandidateState.FAILED,
+            error=f"given up after {row.attempts} attempts: each time the worker ended without a result",
+            claimed_by="",
+            claimed_until=None,
+        )
+        if changed:
+            delete_files(names_of(row))

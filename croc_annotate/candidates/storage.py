@@ -1,0 +1,72 @@
+"""Where a candidate's three files lie: names that tell nothing, behind Django's storage API."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+
+from croc_annotate.candidates.models import random_key
+from croc_annotate.lib.imagefiles import DISPLAY_SUFFIX
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from croc_annotate.candidates.models import Candidate
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class FileNames:
+    """Storage names of the original, of the stripped copy and of the thumbnail."""
+
+    image: str
+    display: str
+    preview: str
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((self.image, self.display, self.preview))
+
+
+def fresh_names(suffix: str) -> FileNames:
+    """Names under a new random key; folders by its first byte keep directories small."""
+    key = random_key()
+    return FileNames(
+        image=f"originals/{key[:2]}/{key}{suffix}",
+        display=f"display/{key[:2]}/{key}{DISPLAY_SUFFIX}",
+        preview=f"preview/{key[:2]}/{key}{DISPLAY_SUFFIX}",
+    )
+
+
+def names_of(candidate: Candidate) -> list[str]:
+    """The names that a row holds, announced or stored."""
+    return [name for name in (candidate.image, candidate.display, candidate.preview) if name]
+
+
+def write_file(name: str, data: bytes) -> None:
+    """Write one file; raises RuntimeError where the storage would choose another name."""
+    written = default_storage.save(name, ContentFile(data))
+    if written != name:  # a random 128-bit name that exists already: a broken random source
+        default_storage.delete(written)
+        raise RuntimeError(f"The storage holds a file named {name} already.")
+
+
+def read_file(name: str) -> bytes:
+    """The bytes of one file."""
+    with default_storage.open(name) as file:
+        data: bytes = file.read()
+    return data
+
+
+def delete_files(names: Iterable[str]) -> None:
+    """Delete files that no row needs; a file that is gone already is no error."""
+    for name in names:
+        try:
+            default_storage.delete(name)
+        except OSError:
+            # Nothing depends on it: `manage.py check_images` finds what stayed behind.
+            logger.warning("Could not delete the unused file %s", name, exc_info=True)
