@@ -1,0 +1,102 @@
+"""API tokens: shown once, kept as a hash, limited by scope and time."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from django.db.models import Q
+from django.utils import timezone
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from rest_framework.authentication import BaseAuthentication, get_authorization_header
+from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
+from rest_framework.permissions import SAFE_METHODS
+
+from croc_annotate.accounts.models import ApiToken, User
+from croc_annotate.accounts.services import record_audit
+from croc_annotate.lib.hashing import sha256_text
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from drf_spectacular.openapi import AutoSchema
+    from rest_framework.request import Request
+
+READ, WRITE = "read", "write"
+SCOPES = (READ, WRITE)
+# Writing the time of use at each request would make every read a write.
+USED_EVERY = timedelta(minutes=1)
+
+
+def create_token(
+    *, user: User, name: str, scopes: list[str], expires_at: datetime | None = None
+) -> str:
+    """Make a token and return its text, which nobody can read again.
+
+    Raises ``ValueError`` on a scope that is not in ``SCOPES``.
+    """
+    unknown = set(scopes) - set(SCOPES)
+    if unknown or not scopes:
+        raise ValueError(f"Scopes are {', '.join(SCOPES)}; got {', '.join(scopes) or 'none'}.")
+    text = f"croc_{secrets.token_urlsafe(32)}"
+    token = ApiToken.objects.create(
+        user=user,
+        name=name,
+        prefix=text[:10],
+        sha256=sha256_text(text),
+        scopes=sorted(scopes),
+        expires_at=expires_at,
+    )
+    record_audit(actor=user, action="token.create", subject_type="token", subject_id=token.pk)
+    return text
+
+
+def revoke_token(*, token: ApiToken, actor: User) -> None:
+    """End a token; a second call changes nothing."""
+    changed = ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(
+        revoked_at=timezone.now()
+    )
+    if changed:
+        record_audit(actor=actor, action="token.revoke", subject_type="token", subject_id=token.pk)
+
+
+class TokenAuthentication(BaseAuthentication):
+    """``Authorization: Bearer croc_…``."""
+
+    def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
+        """Return who holds the token; None where there is no bearer token."""
+        parts = get_authorization_header(request).split()
+        if not parts or parts[0].lower() != b"bearer":
+            return None
+        if len(parts) != 2:
+            raise AuthenticationFailed("Send one token: Authorization: Bearer croc_…")
+        now = timezone.now()
+        token = (
+            ApiToken.objects.select_related("user")
+            .filter(sha256=sha256_text(parts[1].decode("latin-1")), revoked_at=None)
+            .filter(Q(expires_at=None) | Q(expires_at__gt=now))
+            .first()
+        )
+        if token is None or not token.user.is_active:
+            raise AuthenticationFailed("This token is not known, or no longer valid.")
+        if request.method not in SAFE_METHODS and WRITE not in token.scopes:
+            raise PermissionDenied("This token may only read.")
+        if token.last_used_at is None or now - token.last_used_at > USED_EVERY:
+            ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+        return token.user, token
+
+    def authenticate_header(self, request: Request) -> str:
+        """What a 401 asks for."""
+        return "Bearer"
+
+
+class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """How tokens appear in the OpenAPI description."""
+
+    target_class = TokenAuthentication
+    name = "token"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
+        """A bearer token."""
+        return {"type": "http", "scheme": "bearer"}
