@@ -15,7 +15,9 @@ ADDRESS = "/api/v1/schema/"
 
 
 def get(client, token: str):
-    return client.get(ADDRESS, headers={"Authorization": f"Bearer {token}"})
+    return client.get(
+        ADDRESS, headers={"Authorization": f"Bearer {token}", "Accept": "application/json"}
+    )
 
 
 @pytest.fixture
@@ -36,7 +38,7 @@ def test_only_a_hash_is_kept(user):
 
 
 def test_without_a_token_the_answer_is_a_problem_document(client):
-    response = client.get(ADDRESS)
+    response = client.get(ADDRESS, headers={"Accept": "application/json"})
     assert response.status_code == 401
     assert response["Content-Type"] == "application/problem+json"
     assert response.json()["code"] == "signed_out"
@@ -70,7 +72,9 @@ def test_a_token_of_a_deactivated_person_is_refused(client, user):
 
 def test_a_reading_token_may_not_write(client, user):
     token = create_token(user=user, name="script", scopes=["read"])
-    response = client.post(ADDRESS, headers={"Authorization": f"Bearer {token}"})
+    response = client.post(
+        ADDRESS, headers={"Authorization": f"Bearer {token}", "Accept": "application/json"}
+    )
     assert response.status_code == 403
     assert response.json()["detail"] == "This token may only read."
 
