@@ -128,7 +128,7 @@ def _checked(tar: tarfile.TarFile, limits: Limits) -> Iterator[tuple[tarfile.Tar
     count = 0
     while (member := tar.next()) is not None:
         # The library keeps every entry it has seen, which a million of them would exploit.
-        tar.members.clear()
+        tar.members.clear()  # type: ignore[attr-defined]
         count += 1
         if count > limits.entries:
             raise HostileArchiveError(f"holds more than {limits.entries} entries")

@@ -115,9 +115,12 @@ def image_records(release: Release) -> Iterator[ImageRecord]:
         side, generator, seed, name, width, height, sha256, *verdict = row[:12]
         if pair is None or (pair.slug, pair.version) != row[12:14]:
             pair = PairRecord(*row[12:])
+        by, accept, reject, unsure, posterior = verdict
         yield ImageRecord(
-            pair, side, generators[generator], seed, name, PurePosixPath(name).suffix.lower(),
-            width, height, sha256, *verdict, campaign=campaign, guideline_version=guideline,
+            pair=pair, side=side, generator=generators[generator], seed=seed, storage_name=name,
+            suffix=PurePosixPath(name).suffix.lower(), width=width, height=height, sha256=sha256,
+            verified_by=by, n_accept=accept, n_reject=reject, n_unsure=unsure,
+            posterior=posterior, campaign=campaign, guideline_version=guideline,
         )  # fmt: skip
 
 
