@@ -9,11 +9,13 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
-from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from croc_annotate.benchmark.metric import Metric, MetricError, MetricOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 ENTRY_POINT_GROUP = "croc_annotate.metrics"
 
@@ -27,6 +29,9 @@ METRICS: Mapping[str, str] = {
     "alignscore": f"{_HERE}.alignscore:AlignScore",
     "pickscore": f"{_HERE}.pickscore:PickScore",
     "blip2-itm": f"{_HERE}.blip2_itm:Blip2Itm",
+    "vqascore": f"{_HERE}.vqascore:VqaScore",
+    "clip-flant5": f"{_HERE}.clip_flant5:ClipFlanT5",
+    "crocscore": f"{_HERE}.crocscore:CrocScore",
 }
 
 

@@ -7,7 +7,7 @@ are padded to a multiple of 64, the length at which the model was trained.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -21,6 +21,9 @@ from croc_annotate.benchmark.metrics.image_preprocessing import (
     from_image_processor,
     prepared,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 MODEL = "kakaobrain/align-base"
 PAD_TO = 64

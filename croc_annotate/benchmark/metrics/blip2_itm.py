@@ -12,8 +12,7 @@ float16 with the Q-Former kept in float32, as published; on the CPU float32 thro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from transformers import AutoTokenizer, Blip2ForImageTextRetrieval
@@ -35,6 +34,9 @@ from croc_annotate.benchmark.metrics.image_preprocessing import (
     from_image_processor,
     prepared,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 MODEL = "Salesforce/blip2-itm-vit-g"
 TEXT_TOKENS = 35  # as published

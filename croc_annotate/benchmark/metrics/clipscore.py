@@ -8,7 +8,7 @@ embedding, stays last; the published run lost it, which is the one difference to
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -29,6 +29,9 @@ from croc_annotate.benchmark.metrics.image_preprocessing import (
     from_image_processor,
     prepared,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 MODEL = "openai/clip-vit-large-patch14"
 
@@ -101,7 +104,7 @@ class ClipScore(DualEncoderScoring):
 
     def similarity(self, *, images: np.ndarray, texts: np.ndarray) -> np.ndarray:
         """max(100·cos, 0), float32 [images, texts]."""
-        return np.maximum(np.float32(100) * (images @ texts.T), np.float32(0))
+        return np.asarray(np.maximum(100 * (images @ texts.T), 0), dtype=np.float32)
 
     def truncated(self, *, texts: Sequence[str]) -> frozenset[str]:
         """Texts of more than 77 tokens, start and end token counted."""

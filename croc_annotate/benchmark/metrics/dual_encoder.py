@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from croc_annotate.benchmark.metric import (
     as_score,
     check_batch,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 TEXT_CACHE = 20_000  # texts kept; a row of 1,024 floats each is 80 MB
 TEXT_BATCH = 64
@@ -83,4 +86,5 @@ def unit_rows(vectors: np.ndarray) -> np.ndarray:
     """Rows scaled to length 1 in float32; a row of zeros stays zeros."""
     vectors = np.asarray(vectors, dtype=np.float32)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    safe = np.where(lengths > 0, lengths, np.float32(1))
+    return np.asarray(vectors / safe, dtype=np.float32)

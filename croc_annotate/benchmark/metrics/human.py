@@ -6,7 +6,7 @@ which the consensus never sees. Votes that chose the images would flatter this r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from croc_annotate.benchmark.metric import (
     ImageInput,
@@ -18,6 +18,9 @@ from croc_annotate.benchmark.metric import (
     check_batch,
 )
 from croc_annotate.lib.hashing import canonical_json, sha256_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 NO_VOTES = (
     "Metric 'human' needs votes that were kept out of the selection (judgements with purpose "

@@ -7,7 +7,6 @@ which `Preprocessing` it uses, and `describe` puts it into the metric's fingerpr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,8 @@ import numpy as np
 from PIL import Image
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from croc_annotate.benchmark.metric import ImageInput
 
 IMAGE_BACKEND = "pil"

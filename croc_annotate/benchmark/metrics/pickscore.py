@@ -8,7 +8,7 @@ enter it beside alignment.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -22,6 +22,9 @@ from croc_annotate.benchmark.metrics.image_preprocessing import (
     from_image_processor,
     prepared,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 MODEL = "yuvalkirstain/PickScore_v1"
 PROCESSOR = "laion/CLIP-ViT-H-14-laion2B-s32B-b79K"

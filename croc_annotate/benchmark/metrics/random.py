@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from croc_annotate.benchmark.metric import (
     ImageInput,
@@ -13,6 +13,9 @@ from croc_annotate.benchmark.metric import (
     check_batch,
 )
 from croc_annotate.lib.hashing import stable_unit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class RandomMetric:

@@ -8,7 +8,7 @@ Both generations were trained on lower-case texts; only the first one's tokenize
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -28,6 +28,9 @@ from croc_annotate.benchmark.metrics.image_preprocessing import (
     from_image_processor,
     prepared,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 MODEL = "google/siglip2-so400m-patch14-384"
 

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import huggingface_hub
 import torch
@@ -27,6 +26,9 @@ from huggingface_hub.errors import (
 from safetensors import SafetensorError
 
 from croc_annotate.benchmark.metric import MetricError, MetricMemoryError, MetricOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -120,6 +122,36 @@ def _ranges(size: int) -> Iterator[tuple[int, int]]:
     step = (size - _SAMPLE_BYTES) / (_SAMPLES - 1)
     for index in range(_SAMPLES):
         yield int(index * step), _SAMPLE_BYTES
+
+
+def fetch(checkpoint: Checkpoint, file: str) -> Path:
+    """One file of the checkpoint, fetched if need be."""
+    if checkpoint.local:
+        path = Path(checkpoint.source) / file
+        if not path.is_file():
+            raise MetricError(f"The folder {checkpoint.source} holds no {file}.")
+        return path
+    try:
+        found = huggingface_hub.hf_hub_download(
+            checkpoint.source, file, revision=checkpoint.revision
+        )
+    except EntryNotFoundError as error:
+        raise MetricError(f"{checkpoint.source} holds no {file}.") from error
+    except (HfHubHTTPError, OSError) as error:
+        raise MetricError(f"{checkpoint.source} could not be fetched: {one_line(error)}") from error
+    return Path(found)
+
+
+def folder_of(checkpoint: Checkpoint) -> Path:
+    """All files of the checkpoint in one folder; those of the hub are fetched."""
+    if checkpoint.local:
+        return Path(checkpoint.source)
+    try:
+        return Path(
+            huggingface_hub.snapshot_download(checkpoint.source, revision=checkpoint.revision)
+        )
+    except (HfHubHTTPError, OSError) as error:
+        raise MetricError(f"{checkpoint.source} could not be fetched: {one_line(error)}") from error
 
 
 def pick_device(wanted: str | None) -> torch.device:

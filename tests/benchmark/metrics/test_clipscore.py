@@ -208,7 +208,9 @@ def test_a_checkpoint_without_some_weights_is_refused_and_not_filled_with_chance
     del weights["visual_projection.weight"]
     save_file(weights, broken / "model.safetensors", metadata={"format": "pt"})
     metric = registry.create("clipscore", options=MetricOptions(model=str(broken), device="cpu"))
-    with pytest.raises(MetricError, match="lacks 1 weights, the first is visual_projection.weight"):
+    with pytest.raises(
+        MetricError, match=r"lacks 1 weights, the first is visual_projection\.weight"
+    ):
         metric.score(images=[as_input(picture(1))], texts=[["a"]])
 
 

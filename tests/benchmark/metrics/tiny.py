@@ -6,19 +6,20 @@ are random (seeded), so scores mean nothing, but every step on the way to them i
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import torch
 from tokenizers import pre_tokenizers
 
+TEXT = """a the one two three four red green blue apples on plate table with without vase dog cat
+ball soccer bounces sits left right of is in house car yes no Yes No ? . , ! : ' " Does this image
+figure show Please answer or not description and large small circle"""
+
 
 def words() -> list[str]:
     """Words that whole-word tokenizers of the tests know."""
-    return (
-        "a the one two three four red green blue apples on plate table with without vase dog cat "
-        "ball soccer bounces sits left right of is in house car yes no Yes No ? . , ! : ' \" "
-        "Does this image figure show Please answer or not description and large small circle"
-    ).split()
+    return re.findall(r"\S+", TEXT)
 
 
 def _byte_alphabet() -> list[str]:
@@ -236,4 +237,275 @@ def blip2_itm(folder: Path) -> Path:
     torch.nn.init.normal_(model.itm_head.weight, std=0.5)
     model.save_pretrained(folder)
     BlipImageProcessorPil(size={"height": 32, "width": 32}).save_pretrained(folder)
+    return folder
+
+
+CHAT = (
+    "{% for message in messages %}{{ message['role'].upper() + ': ' }}"
+    "{% for part in message['content'] %}{% if part['type'] == 'image' %}{{ '<image>\n' }}"
+    "{% else %}{{ part['text'] }}{% endif %}{% endfor %}{{ ' ' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ 'ASSISTANT:' }}{% endif %}"
+)
+
+
+def save_piece_tokenizer(folder: Path, *, specials: dict[str, str], extra: list[str]) -> int:
+    """A byte-level BPE tokenizer that knows the tests' words with a space in front; its size."""
+    from tokenizers import Tokenizer, decoders, models, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=500,
+        initial_alphabet=_byte_alphabet(),
+        special_tokens=[*specials.values(), *extra],
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator([" ".join(words()), " Yes No Yes No"] * 3, trainer)
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, extra_special_tokens=extra, **specials
+    ).save_pretrained(folder)
+    return int(tokenizer.get_vocab_size())
+
+
+def llava(folder: Path, *, padding_side: str = "left") -> Path:
+    """LLaVA: a CLIP tower of 16 patches and a small Llama, with a chat template."""
+    from transformers import (
+        AutoTokenizer,
+        CLIPVisionConfig,
+        LlamaConfig,
+        LlavaConfig,
+        LlavaForConditionalGeneration,
+        LlavaProcessor,
+    )
+    from transformers.models.llava.image_processing_pil_llava import LlavaImageProcessorPil
+
+    specials = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>"}
+    size = save_piece_tokenizer(folder, specials=specials, extra=["<image>"])
+    tokenizer = AutoTokenizer.from_pretrained(folder, padding_side=padding_side)
+    config = LlavaConfig(
+        vision_config=CLIPVisionConfig(
+            hidden_size=32,
+            intermediate_size=48,
+            num_hidden_layers=3,
+            num_attention_heads=4,
+            image_size=32,
+            patch_size=8,
+        ),
+        text_config=LlamaConfig(
+            vocab_size=size,
+            hidden_size=32,
+            intermediate_size=64,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            pad_token_id=2,
+        ),
+        image_token_id=tokenizer.convert_tokens_to_ids("<image>"),
+    )
+    torch.manual_seed(19)
+    louder(LlavaForConditionalGeneration(config), factor=8.0).save_pretrained(folder)
+    LlavaProcessor(
+        image_processor=LlavaImageProcessorPil(
+            size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32}
+        ),
+        tokenizer=tokenizer,
+        patch_size=8,
+        vision_feature_select_strategy="default",
+        num_additional_image_tokens=1,
+        chat_template=CHAT,
+    ).save_pretrained(folder)
+    return folder
+
+
+def clip_flant5(folder: Path, *, tower_inside: bool = True) -> Path:
+    """The published layout of CLIP-FlanT5: T5's names, mm_projector.0/.2, the tower beside them."""
+    import json
+
+    from safetensors.torch import save_file
+    from transformers import CLIPVisionModel, T5Config, T5ForConditionalGeneration
+    from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
+
+    tower_folder = folder.parent / f"{folder.name}-tower"
+    torch.manual_seed(23)
+    tower = louder(CLIPVisionModel(_clip_config().vision_config))
+    tower.save_pretrained(tower_folder)
+    CLIPImageProcessorPil(
+        size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32}
+    ).save_pretrained(tower_folder)
+    vocabulary = save_word_tokenizer(
+        folder,
+        specials={"pad_token": "<pad>", "unk_token": "<unk>", "eos_token": "</s>"},
+        longest=128,
+    )
+    config = T5Config(
+        vocab_size=len(vocabulary) + 8,
+        d_model=32,
+        d_kv=8,
+        d_ff=48,
+        num_layers=2,
+        num_heads=4,
+        feed_forward_proj="gated-gelu",
+        tie_word_embeddings=False,
+        decoder_start_token_id=0,
+        pad_token_id=0,
+        eos_token_id=2,
+    )
+    t5 = louder(T5ForConditionalGeneration(config), factor=1.5)
+    weights = {name: value.clone() for name, value in t5.state_dict().items()}
+    weights["embed_tokens.weight"] = t5.shared.weight.detach().clone()  # the alias that is stored
+    for name, size in (("0", 32), ("2", 32)):
+        weights[f"mm_projector.{name}.weight"] = torch.randn(32, size) * 0.4
+        weights[f"mm_projector.{name}.bias"] = torch.randn(32) * 0.1
+    if tower_inside:
+        for name, value in tower.state_dict().items():
+            weights[f"vision_tower.vision_tower.{name}"] = value.clone()
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    described = config.to_dict() | {
+        "model_type": "clip_t5",
+        "architectures": ["CLIPT5ForConditionalGeneration"],
+        "mm_vision_tower": str(tower_folder),
+        "mm_vision_select_layer": -2,
+        "mm_hidden_size": 32,
+        "mm_projector_type": "mlp2x_gelu",
+    }
+    (folder / "config.json").write_text(json.dumps(described, default=str), "utf-8")
+    return folder
+
+
+PHI4_TOKENS = ["<|user|>", "<|assistant|>", "<|end|>", "<|endoftext10|>", "<|endoftext11|>"]
+PHI4_LORA = {"r": 4, "lora_alpha": 8}
+
+
+def _phi4_model(size: int, image_token: int) -> torch.nn.Module:
+    from transformers import Phi4MultimodalConfig, Phi4MultimodalForCausalLM
+
+    head = 16
+    config = Phi4MultimodalConfig(
+        vocab_size=size,
+        hidden_size=64,
+        intermediate_size=96,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        original_max_position_embeddings=128,
+        max_position_embeddings=512,
+        pad_token_id=0,
+        bos_token_id=0,
+        eos_token_id=1,
+        rope_parameters={
+            "rope_type": "longrope",
+            "rope_theta": 10000.0,
+            "short_factor": [1.0] * (head // 2),
+            "long_factor": [4.0] * (head // 2),
+            "partial_rotary_factor": 1.0,
+        },
+        vision_config={
+            "hidden_size": 32,
+            "intermediate_size": 48,
+            "num_hidden_layers": 3,
+            "num_attention_heads": 4,
+            "image_size": 32,
+            "crop_size": 32,
+            "patch_size": 8,
+            "image_token_id": image_token,
+        },
+        audio_config={
+            "hidden_size": 16,
+            "intermediate_size": 16,
+            "num_blocks": 1,
+            "num_attention_heads": 1,
+            "ext_pw_out_channel": 16,
+            "depthwise_separable_out_channel": 16,
+            "nemo_conv_channels": 16,
+        },
+    )
+    torch.manual_seed(29)
+    model = Phi4MultimodalForCausalLM(config)
+    for block in (model.model.embed_tokens_extend.image_embed, model.model.layers):
+        louder(block, factor=6.0)
+    torch.nn.init.normal_(model.lm_head.weight, std=0.3)
+    return model.eval()
+
+
+def _phi4_tokenizer(folder: Path) -> tuple[int, int]:
+    from transformers import AutoTokenizer
+
+    specials = {"pad_token": "<pad>", "eos_token": "<|endoftext|>"}
+    size = save_piece_tokenizer(folder, specials=specials, extra=PHI4_TOKENS)
+    token = AutoTokenizer.from_pretrained(folder).convert_tokens_to_ids("<|endoftext10|>")
+    return size, token
+
+
+def phi4_native(folder: Path) -> Path:
+    """Phi4MultimodalForCausalLM as `save_pretrained` writes it."""
+    size, token = _phi4_tokenizer(folder)
+    _phi4_model(size, token).save_pretrained(folder)
+    return folder
+
+
+def phi4_published(folder: Path) -> Path:
+    """The same model in the research code's layout: other names, adapters beside their weights."""
+    import json
+
+    from safetensors.torch import save_file
+
+    size, token = _phi4_tokenizer(folder)
+    model = _phi4_model(size, token)
+    renamed = {
+        "img_projection_up.": "img_projection.0.",
+        "img_projection_down.": "img_projection.2.",
+        "global_img_feature_extensor": "glb_GN",
+        "sub_img_feature_extensor": "sub_GN",
+    }
+    weights = {}
+    for name, value in model.state_dict().items():
+        for new, old in renamed.items():
+            name = name.replace(new, old)
+        value = value.clone()
+        if ".layers." in name and "proj.weight" in name and "image_embed" not in name:
+            stem = name.removesuffix(".weight")
+            down = torch.randn(4, value.shape[1]) * 0.1
+            up = torch.randn(value.shape[0], 4) * 0.1
+            weights[f"{stem}.base_layer.weight"] = value - 2.0 * up @ down  # 2 = alpha / r
+            weights[f"{stem}.lora_A.vision.weight"] = down
+            weights[f"{stem}.lora_B.vision.weight"] = up
+            weights[f"{stem}.lora_A.speech.weight"] = torch.randn(4, value.shape[1])
+            weights[f"{stem}.lora_B.speech.weight"] = torch.randn(value.shape[0], 4)
+        else:
+            weights[name] = value
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    config = model.config.to_dict()
+    rope = config.pop("rope_parameters")
+    described = {
+        key: config[key]
+        for key in (
+            "vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers",
+            "num_attention_heads", "num_key_value_heads", "original_max_position_embeddings",
+            "max_position_embeddings", "pad_token_id", "bos_token_id", "eos_token_id",
+        )
+    } | {
+        "model_type": "phi4mm",
+        "architectures": ["Phi4MMForCausalLM"],
+        "auto_map": {"AutoModelForCausalLM": "modeling_phi4mm.Phi4MMForCausalLM"},
+        "rope_theta": rope["rope_theta"],
+        "rope_scaling": {
+            "type": "longrope",
+            "short_factor": rope["short_factor"],
+            "long_factor": rope["long_factor"],
+        },
+        "embd_layer": {"image_embd_layer": {"crop_size": 32, "use_hd_transform": True}},
+        "img_processor": {
+            key: config["vision_config"][key]
+            for key in (
+                "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
+                "image_size", "patch_size", "image_token_id",
+            )
+        },
+        "vision_lora": PHI4_LORA | {"dp": 0.0, "layer": "layers.*"},
+        "speech_lora": PHI4_LORA,
+        "audio_processor": {"config": {}, "name": "cascades"},
+    }  # fmt: skip
+    (folder / "config.json").write_text(json.dumps(described), "utf-8")
     return folder
