@@ -61,6 +61,7 @@ bench: .venv/.dev ## measure; NAME=queue for one; writes .bench/results.json
 	$(PY) -m tests.benchmarks $(NAME) $(ARGS)
 
 docs: .venv/.dev ## build the documentation into site/
+	$(PY) tools/write_command_reference.py
 	.venv/bin/mkdocs build --strict --quiet
 
 audit: .venv/.dev ## look up known holes of the dependencies (needs a network that reaches the database)

@@ -70,3 +70,14 @@ def test_nothing_names_the_folder_beside_the_checkout():
         ["git", "grep", "-l", r"\.\./shared"], cwd=ROOT, capture_output=True, text=True, check=False
     ).stdout.split()
     assert [name for name in found if not name.startswith("tests/")] == []
+
+
+def test_the_command_reference_is_what_the_commands_say():
+    import sys
+
+    sys.path.insert(0, str(ROOT / "tools"))
+    try:
+        from write_command_reference import PAGE, reference
+    finally:
+        sys.path.pop(0)
+    assert PAGE.read_text() == reference(), "run `make docs`"
