@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "reference" / "commands.md"
@@ -25,7 +28,8 @@ def option_rows(parser: argparse.ArgumentParser) -> list[str]:
         shown = ", ".join(f"`{name}`" for name in map(str, names))
         if action.choices:
             shown += " " + " \\| ".join(f"`{choice}`" for choice in action.choices)
-        text = " ".join((action.help or "").replace("%%", "%").split()).replace("|", "\\|")
+        text = parser._get_formatter()._expand_help(action) if action.help else ""
+        text = " ".join(text.split()).replace("|", "\\|")
         rows.append(f"| {shown} | {text} |")
     return rows
 
@@ -52,7 +56,9 @@ def reference() -> str:
     for name, app in ours.items():
         command = load_command_class(app, name)
         parser = command.create_parser("manage.py", name)
-        parts.append(f"## {name}\n\n{' '.join(command.help.split())}\n")
+        manual = command.help.strip()
+        shown = f"```text\n{manual}\n```" if "\n" in manual else manual
+        parts.append(f"## {name}\n\n{shown}\n")
         rows = option_rows(parser)
         if rows:
             parts.append("| argument | meaning |\n|---|---|\n" + "\n".join(rows) + "\n")
