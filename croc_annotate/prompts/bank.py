@@ -38,7 +38,7 @@ class BankError(ValueError):
         super().__init__("\n".join(lines))
 
 
-class _Unreadable(ValueError):
+class _FormError(ValueError):
     """A fault of the file's form, before any rule about its content."""
 
     def __init__(self, message: str, place: str = "", field: str = "") -> None:
@@ -51,7 +51,7 @@ def parse_bank(path: Path | str) -> list[PairRow]:
     path = Path(path)
     try:
         rows = list(_reader(path)(_text(path)))
-    except _Unreadable as error:
+    except _FormError as error:
         raise BankError(path, [error.problem]) from error
     problems = check_bank(rows)
     if not rows:
@@ -76,7 +76,7 @@ def _reader(path: Path) -> Any:
     }
     if path.suffix.lower() not in readers:
         known = ", ".join(sorted(readers))
-        raise _Unreadable(f"the ending “{path.suffix}” is not a bank's; known are {known}")
+        raise _FormError(f"the ending “{path.suffix}” is not a bank's; known are {known}")
     return readers[path.suffix.lower()]
 
 
@@ -84,12 +84,12 @@ def _text(path: Path) -> str:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise _Unreadable(f"cannot be read: {error.strerror}") from error
+        raise _FormError(f"cannot be read: {error.strerror}") from error
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise _Unreadable("is not UTF-8 text", f"line {line}") from error
+        raise _FormError("is not UTF-8 text", f"line {line}") from error
 
 
 class _Object(dict[str, Any]):
@@ -106,16 +106,16 @@ def _json(text: str, place: str = "") -> Any:
         return json.loads(text, object_pairs_hook=_Object)
     except json.JSONDecodeError as error:
         where = place or f"line {error.lineno}, column {error.colno}"
-        raise _Unreadable(f"is not JSON: {error.msg}", where) from error
+        raise _FormError(f"is not JSON: {error.msg}", where) from error
     except RecursionError as error:
-        raise _Unreadable("is nested too deeply", place) from error
+        raise _FormError("is nested too deeply", place) from error
 
 
 def _object(value: Any, place: str) -> _Object:
     if not isinstance(value, _Object):
-        raise _Unreadable(f"must be an object, is {type(value).__name__}", place)
+        raise _FormError(f"must be an object, is {type(value).__name__}", place)
     if value.repeated:
-        raise _Unreadable(f"has the key “{value.repeated[0]}” twice", place)
+        raise _FormError(f"has the key “{value.repeated[0]}” twice", place)
     return value
 
 
@@ -145,19 +145,19 @@ def _read_table(text: str, delimiter: str) -> Iterator[PairRow]:
                 continue
             if len(cells) != len(header):
                 message = f"has {len(cells)} cells; the header has {len(header)}"
-                raise _Unreadable(message, place)
+                raise _FormError(message, place)
             yield _named_row(dict(zip(header, cells, strict=True)), place)
     except csv.Error as error:
-        raise _Unreadable(f"is not a table: {error}", f"line {reader.line_num}") from error
+        raise _FormError(f"is not a table: {error}", f"line {reader.line_num}") from error
 
 
 def _check_header(header: list[str]) -> None:
     for name in _REQUIRED:
         if name not in header:
-            raise _Unreadable(f"has no column “{name}”", "line 1")
+            raise _FormError(f"has no column “{name}”", "line 1")
     for name in (*_REQUIRED, *_FIELDS):
         if header.count(name) > 1:
-            raise _Unreadable(f"has the column “{name}” twice", "line 1")
+            raise _FormError(f"has the column “{name}” twice", "line 1")
 
 
 def _named_row(entry: Mapping[str, Any], place: str) -> PairRow:
@@ -168,7 +168,7 @@ def _named_row(entry: Mapping[str, Any], place: str) -> PairRow:
 def _row(slug: str, category: str, entry: Mapping[str, Any], place: str) -> PairRow:
     for name in ("prompt", "contrast"):
         if name not in entry:
-            raise _Unreadable("is missing", place, name)
+            raise _FormError("is missing", place, name)
     if category == PUBLISHED_SPELLING:
         category = OUR_SPELLING
         if slug.startswith(f"{PUBLISHED_SPELLING}_"):
@@ -182,7 +182,7 @@ def _string(entry: Mapping[str, Any], name: str, place: str) -> str:
     if value is None and name in (*LABEL_FIELDS, "alt_contrast"):
         return ""  # JSON's null is an empty optional field
     if value is None:
-        raise _Unreadable("is missing", place, name)
+        raise _FormError("is missing", place, name)
     if not isinstance(value, str):
-        raise _Unreadable(f"must be text, is {type(value).__name__}", place, name)
+        raise _FormError(f"must be text, is {type(value).__name__}", place, name)
     return value

@@ -26,8 +26,8 @@ CATEGORIES = (
 # Text-to-image models draw what a negated text denies, so these need a positive rewording.
 NEEDS_ALT = frozenset({"negation"})
 MAX_TEXT = 1_000
-MAX_SLUG = 100
-MAX_LABEL = 100
+MAX_SLUG = 80
+MAX_LABEL = 80
 TEXT_FIELDS = ("prompt", "contrast", "alt_contrast")
 LABEL_FIELDS = ("property", "topic", "entity")
 
@@ -145,6 +145,9 @@ def _difference_problems(row: PairRow) -> Iterator[tuple[str, str]]:
     if row.prompt.strip() and normalised(row.prompt) == normalised(row.contrast):
         yield "contrast", "says the same as the prompt (apart from case, spacing, punctuation)"
     if row.category in NEEDS_ALT and not row.alt_contrast.strip():
-        yield "alt_contrast", f"is required for {row.category}: a positive rewording of the contrast"
+        yield (
+            "alt_contrast",
+            f"is required for {row.category}: a positive rewording of the contrast",
+        )
     if row.alt_contrast.strip() and normalised(row.alt_contrast) == normalised(row.prompt):
         yield "alt_contrast", "says the same as the prompt, so its images would show the prompt"

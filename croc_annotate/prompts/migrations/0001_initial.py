@@ -5,48 +5,77 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Category',
+            name="Category",
             fields=[
-                ('slug', models.SlugField(max_length=40, primary_key=True, serialize=False)),
-                ('label', models.CharField(max_length=60)),
-                ('position', models.PositiveSmallIntegerField()),
-                ('question', models.CharField(blank=True, max_length=200)),
-                ('guideline', models.TextField(blank=True)),
+                ("slug", models.SlugField(max_length=40, primary_key=True, serialize=False)),
+                ("label", models.CharField(max_length=60)),
+                ("position", models.PositiveSmallIntegerField()),
+                ("question", models.CharField(blank=True, max_length=200)),
+                ("guideline", models.TextField(blank=True)),
             ],
             options={
-                'verbose_name_plural': 'categories',
-                'ordering': ['position', 'slug'],
+                "verbose_name_plural": "categories",
+                "ordering": ["position", "slug"],
             },
         ),
         migrations.CreateModel(
-            name='ContrastPair',
+            name="ContrastPair",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('slug', models.CharField(max_length=80)),
-                ('version', models.PositiveIntegerField(default=1)),
-                ('prompt', models.TextField()),
-                ('contrast', models.TextField()),
-                ('alt_contrast', models.TextField(blank=True)),
-                ('property', models.CharField(blank=True, max_length=80)),
-                ('topic', models.CharField(blank=True, max_length=80)),
-                ('entity', models.CharField(blank=True, max_length=80)),
-                ('bank', models.CharField(blank=True, max_length=80)),
-                ('active', models.BooleanField(default=True)),
-                ('retired_reason', models.CharField(blank=True, max_length=200)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('category', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='pairs', to='prompts.category')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("slug", models.CharField(max_length=80)),
+                ("version", models.PositiveIntegerField(default=1)),
+                ("prompt", models.TextField()),
+                ("contrast", models.TextField()),
+                ("alt_contrast", models.TextField(blank=True)),
+                ("property", models.CharField(blank=True, max_length=80)),
+                ("topic", models.CharField(blank=True, max_length=80)),
+                ("entity", models.CharField(blank=True, max_length=80)),
+                ("bank", models.CharField(blank=True, max_length=80)),
+                ("active", models.BooleanField(default=True)),
+                ("retired_reason", models.CharField(blank=True, max_length=200)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "category",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="pairs",
+                        to="prompts.category",
+                    ),
+                ),
             ],
             options={
-                'indexes': [models.Index(fields=['category', 'slug'], name='pair_by_category')],
-                'constraints': [models.UniqueConstraint(fields=('slug', 'version'), name='pair_version_once'), models.UniqueConstraint(condition=models.Q(('active', True)), fields=('slug',), name='pair_one_active_version'), models.CheckConstraint(condition=models.Q(('prompt', models.F('contrast')), _negated=True), name='pair_texts_differ'), models.CheckConstraint(condition=models.Q(models.Q(('category', 'negation'), _negated=True), models.Q(('alt_contrast', ''), _negated=True), _connector='OR'), name='pair_negation_has_alt_contrast')],
+                "indexes": [models.Index(fields=["category", "slug"], name="pair_by_category")],
+                "constraints": [
+                    models.UniqueConstraint(fields=("slug", "version"), name="pair_version_once"),
+                    models.UniqueConstraint(
+                        condition=models.Q(("active", True)),
+                        fields=("slug",),
+                        name="pair_one_active_version",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("prompt", models.F("contrast")), _negated=True),
+                        name="pair_texts_differ",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("category", "negation"), _negated=True),
+                            models.Q(("alt_contrast", ""), _negated=True),
+                            _connector="OR",
+                        ),
+                        name="pair_negation_has_alt_contrast",
+                    ),
+                ],
             },
         ),
     ]
