@@ -28,6 +28,7 @@ from django.db.models.sql import InsertQuery
 from croc_annotate import __version__
 from croc_annotate.candidates.models import Candidate
 from croc_annotate.lib.progress import progress
+from croc_annotate.releases.models import Release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,6 +76,10 @@ def tables() -> list[type[Model]]:
 
     for model in models:
         add(model, ())
+    # A sealed release takes no new members: they must be there before it (foreign keys are
+    # checked at the end of the transaction).
+    ordered.remove(Release)
+    ordered.append(Release)
     return ordered
 
 
