@@ -40,6 +40,10 @@ class Policy:
     least: int
     most: int
 
+    def more(self, extra: int) -> Policy:
+        """The policy of an item for which a reviewer asked ``extra`` judgements more."""
+        return Policy(self.adaptive, self.least + extra, self.most + extra)
+
 
 def wanted(policy: Policy, tally: Tally) -> int:
     """Most judgements that the item may get, seen from ``tally`` (m of the rule)."""

@@ -80,6 +80,9 @@ class Item(models.Model):
     position = models.PositiveBigIntegerField()
     needed = models.PositiveSmallIntegerField(default=0)
     leased = models.PositiveSmallIntegerField(default=0)
+    extra = models.PositiveSmallIntegerField(
+        default=0, help_text=_("Judgements beyond the campaign's, asked for by a reviewer.")
+    )
     reference = models.BooleanField(
         default=False, help_text=_("Gets one extra judgement that is kept out of the selection.")
     )

@@ -60,6 +60,10 @@ class Participation(models.Model):
     )
     gold_seen = models.PositiveIntegerField(default=0)
     gold_correct = models.PositiveIntegerField(default=0)
+    gold_base = models.PositiveIntegerField(
+        default=0, help_text=_("Gold seen before an admin let the person go on.")
+    )
+    gold_base_correct = models.PositiveIntegerField(default=0)
     consent_version = models.CharField(max_length=40, blank=True)
     declined_at = models.DateTimeField(null=True, blank=True)
     guideline_read_at = models.DateTimeField(null=True, blank=True)

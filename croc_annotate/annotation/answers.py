@@ -1,0 +1,383 @@
+"""Storing answers: idempotent by client key, corrections supersede, the quota checked again."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from django.db.models import Q
+
+from croc_annotate.annotation.batch import WriteBatch
+from croc_annotate.annotation.models import (
+    Assignment,
+    AssignmentState,
+    Item,
+    Judgement,
+    Purpose,
+    Verdict,
+)
+from croc_annotate.annotation.redundancy import Tally, needed
+
+if TYPE_CHECKING:
+    import uuid
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from croc_annotate.annotation.models import Participation
+
+# Beyond this an answer's time was not spent looking: it is cut, not believed.
+LONGEST_MS = 30 * 60 * 1000
+PACES = 31
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a judging page sends about one item."""
+
+    client_key: uuid.UUID
+    item_key: str
+    verdict: str
+    assignment: uuid.UUID | None = None
+    active_ms: int | None = None
+    mode: str = "focus"
+    reason: str = ""
+    remark: str = ""
+    source: str = "web"
+    answered_at: datetime | None = None
+
+
+@dataclass(slots=True)
+class Result:
+    """What became of one answer: stored, duplicate, conflict or refused."""
+
+    client_key: uuid.UUID
+    status: str
+    message: str = ""
+    correct: bool | None = None
+    explanation: str = ""
+
+
+@dataclass(slots=True)
+class _Place:
+    """One item, locked, with what this request knows and changes about it."""
+
+    item: Item
+    leases: list[Assignment]
+    tally: Tally = field(default_factory=Tally)
+    current: Judgement | None = None
+    leased: int = 0
+    reference_open: bool = False
+
+    def lease(self, wanted: uuid.UUID | None) -> Assignment:
+        """The live lease, else the one that the answer names, else the latest."""
+        return max(
+            self.leases,
+            key=lambda x: (x.state == AssignmentState.LEASED, x.pk == wanted, x.created_at),
+        )
+
+
+@dataclass(slots=True)
+class _Round:
+    """The answers of one request that are about different items."""
+
+    person: Participation
+    now: datetime
+    places: dict[str, _Place]
+    known: dict[uuid.UUID, Judgement]
+    closing: list[int] = field(default_factory=list)
+    adding: list[Judgement] = field(default_factory=list)
+    answered: list[uuid.UUID] = field(default_factory=list)
+
+    def wanted(self, place: _Place) -> int:
+        """Judgements that the item still needs, given the tally so far."""
+        if place.item.closed_by_review:
+            return 0
+        return needed(self.person.campaign.policy.more(place.item.extra), place.tally)
+
+
+def record_answers(
+    *, participation: Participation, answers: Sequence[Answer], now: datetime
+) -> list[Result]:
+    """Store what can be stored, in order, and say for each answer what became of it.
+
+    The caller holds the participation's row locked in a transaction. Nothing is refused for
+    being late: an answer without a free place is kept and marked surplus.
+    """
+    results: dict[uuid.UUID, Result] = {}
+    for part in _rounds(answers):
+        results |= _record_round(participation, part, now)
+    return [results[answer.client_key] for answer in answers]
+
+
+def _rounds(answers: Sequence[Answer]) -> Iterator[list[Answer]]:
+    """Parts in which no item and no key comes twice: a correction needs the row it corrects."""
+    rest = list(answers)
+    while rest:
+        items: set[str] = set()
+        keys: set[uuid.UUID] = set()
+        part, later = [], []
+        for answer in rest:
+            fresh = answer.item_key not in items and answer.client_key not in keys
+            (part if fresh else later).append(answer)
+            items.add(answer.item_key)
+            keys.add(answer.client_key)
+        yield part
+        rest = later
+
+
+def _record_round(
+    person: Participation, answers: Sequence[Answer], now: datetime
+) -> dict[uuid.UUID, Result]:
+    places = _lock_places(person, answers)
+    known = _read_judgements(person, answers, places)
+    work = _Round(person, now, places, known)
+    results = {answer.client_key: _settle(work, answer) for answer in answers}
+    _write(work)
+    return results
+
+
+def _lock_places(person: Participation, answers: Sequence[Answer]) -> dict[str, _Place]:
+    """Items that this person was ever handed, locked in one order, with their own leases.
+
+    The leases are locked with them: a lease that expires while we wait must be seen as expired.
+    """
+    rows = (
+        Assignment.objects.filter(
+            annotator_id=person.annotator_id,
+            campaign_id=person.campaign_id,
+            item__key__in=[answer.item_key for answer in answers],
+        )
+        .select_related("item")
+        .order_by("item_id", "created_at")
+        .select_for_update(no_key=True, of=("self", "item"))
+    )
+    places: dict[str, _Place] = {}
+    for lease in rows:
+        place = places.setdefault(lease.item.key, _Place(lease.item, []))
+        place.leases.append(lease)
+    for place in places.values():
+        place.leased = place.item.leased
+        place.reference_open = place.item.reference_open
+    return places
+
+
+def _read_judgements(
+    person: Participation, answers: Sequence[Answer], places: dict[str, _Place]
+) -> dict[uuid.UUID, Judgement]:
+    """Tallies and own answers of the items; answers known by their client keys."""
+    by_item = {place.item.pk: place for place in places.values()}
+    keys = {answer.client_key for answer in answers}
+    rows = Judgement.objects.filter(
+        Q(item_id__in=list(by_item), superseded_at__isnull=True) | Q(client_key__in=keys)
+    )
+    known = {}
+    for row in rows:
+        if row.client_key in keys:
+            known[row.client_key] = row
+        place = by_item.get(row.item_id)
+        if place is None or row.superseded_at is not None:
+            continue
+        if row.annotator_id == person.annotator_id:
+            place.current = row
+        if _counts(row):
+            place.tally = place.tally.plus(row.verdict)
+    return known
+
+
+def _counts(row: Judgement) -> bool:
+    return row.purpose == Purpose.WORK and not row.surplus and row.set_aside_at is None
+
+
+# --- one answer ------------------------------------------------------------------------------
+
+
+def _settle(work: _Round, answer: Answer) -> Result:
+    stored = work.known.get(answer.client_key)
+    if stored is not None:
+        return _again(work, answer, stored)
+    if answer.verdict not in Verdict.values:
+        return Result(answer.client_key, "refused", "Unknown verdict.")
+    place = work.places.get(answer.item_key)
+    if place is None:
+        return Result(answer.client_key, "refused", "This item was not handed to you.")
+    if place.current is not None:
+        return _correct(work, answer, place, place.current)
+    return _add(work, answer, place)
+
+
+def _again(work: _Round, answer: Answer, stored: Judgement) -> Result:
+    """The same key once more: the same reply, nothing new."""
+    if stored.annotator_id != work.person.annotator_id:
+        return Result(answer.client_key, "refused", "This key belongs to another answer.")
+    place = work.places.get(answer.item_key)
+    result = Result(answer.client_key, "duplicate")
+    return _with_feedback(result, stored, place.item) if place else result
+
+
+def _add(work: _Round, answer: Answer, place: _Place) -> Result:
+    lease = place.lease(answer.assignment)
+    live = lease.state == AssignmentState.LEASED
+    purpose = lease.purpose
+    surplus = _use_place(work, place, purpose, live=live)
+    row = _row(work, answer, place, purpose=purpose, surplus=surplus)
+    if _counts(row):
+        place.tally = place.tally.plus(row.verdict)
+    work.adding.append(row)
+    work.answered.append(lease.pk)
+    _count_person(work, row, place.item)
+    return _with_feedback(Result(answer.client_key, "stored"), row, place.item)
+
+
+def _use_place(work: _Round, place: _Place, purpose: str, *, live: bool) -> bool:
+    """Take the place of an answer; True if there is none any more: the answer is surplus."""
+    if purpose == Purpose.REFERENCE:
+        if live:
+            return False
+        free, place.reference_open = place.reference_open, False
+        return not free
+    if purpose != Purpose.WORK:
+        return False
+    wanted = work.wanted(place)
+    if live:
+        place.leased -= 1
+        return wanted < 1
+    return wanted <= place.leased
+
+
+def _row(work: _Round, answer: Answer, place: _Place, *, purpose: str, surplus: bool) -> Judgement:
+    person = work.person
+    active = None if answer.active_ms is None else min(max(answer.active_ms, 0), LONGEST_MS)
+    return Judgement(
+        campaign_id=person.campaign_id,
+        item_id=place.item.pk,
+        annotator_id=person.annotator_id,
+        verdict=answer.verdict,
+        reason=answer.reason[:40],
+        remark=answer.remark[:1000],
+        active_ms=active,
+        mode=answer.mode,
+        purpose=purpose,
+        source=answer.source,
+        surplus=surplus,
+        # A paused person's late answers are kept, and wait for the decision about the others.
+        set_aside_at=work.now if person.paused_at and purpose == Purpose.WORK else None,
+        guideline_version=person.guideline_version,
+        client_key=answer.client_key,
+        answered_at=min(answer.answered_at or work.now, work.now),
+        created_at=work.now,
+    )
+
+
+def _correct(work: _Round, answer: Answer, place: _Place, old: Judgement) -> Result:
+    """A new answer about the same item closes the old one; an older one only enters the history."""
+    row = _row(work, answer, place, purpose=old.purpose, surplus=old.surplus)
+    row.set_aside_at = old.set_aside_at
+    if old.purpose == Purpose.TRAINING:
+        message = "The first answer to a training item stands."
+        return _with_feedback(Result(answer.client_key, "conflict", message), old, place.item)
+    if answer.answered_at and answer.answered_at < old.answered_at:
+        row.superseded_at = work.now
+        work.adding.append(row)
+        return Result(answer.client_key, "conflict", "A newer answer of yours stands.")
+    row.supersedes = old
+    work.closing.append(old.pk)
+    work.adding.append(row)
+    if _counts(old):
+        place.tally = place.tally.plus(old.verdict, -1).plus(row.verdict)
+    lease = place.lease(answer.assignment)
+    if lease.state == AssignmentState.LEASED:
+        _use_place(work, place, lease.purpose, live=True)
+        work.answered.append(lease.pk)
+    _recount_gold(work, old, row, place.item)
+    return Result(answer.client_key, "stored")
+
+
+def _with_feedback(result: Result, row: Judgement, item: Item) -> Result:
+    """Practice answers are told what was right; a quiz and gold tell nothing."""
+    if row.purpose == Purpose.TRAINING and not item.is_quiz:
+        result.correct = row.verdict == item.known_verdict
+        result.explanation = item.explanation
+    return result
+
+
+# --- counts ----------------------------------------------------------------------------------
+
+
+def _count_person(work: _Round, row: Judgement, item: Item) -> None:
+    person = work.person
+    if row.purpose == Purpose.TRAINING:
+        person.practised += not item.is_quiz
+        return
+    person.answered += 1
+    if row.active_ms is not None:
+        person.paces = [*person.paces, row.active_ms][-PACES:]
+        person.active_ms += row.active_ms
+    if row.purpose == Purpose.GOLD:
+        person.gold_seen += 1
+        person.gold_correct += row.verdict == item.known_verdict
+
+
+def _recount_gold(work: _Round, old: Judgement, row: Judgement, item: Item) -> None:
+    if old.purpose == Purpose.GOLD:
+        change = (row.verdict == item.known_verdict) - (old.verdict == item.known_verdict)
+        work.person.gold_correct += change
+
+
+# --- writing ---------------------------------------------------------------------------------
+
+
+def _write(work: _Round) -> None:
+    batch = WriteBatch()
+    if work.closing:
+        # Before the new rows: one current answer per person and item.
+        batch.update(Judgement.objects.filter(pk__in=work.closing), superseded_at=work.now)
+    batch.insert(work.adding)
+    if work.answered:
+        batch.update(
+            Assignment.objects.filter(pk__in=work.answered),
+            state=AssignmentState.ANSWERED,
+            ended_at=work.now,
+        )
+    _write_items(work, batch)
+    if work.adding:
+        _write_person(work.person, batch)
+    batch.run()
+
+
+def _write_items(work: _Round, batch: WriteBatch) -> None:
+    """Items with equal new values in one statement."""
+    groups: dict[tuple[int, int, bool, datetime, datetime | None], list[int]] = defaultdict(list)
+    for place in work.places.values():
+        item = place.item
+        if item.purpose != Purpose.WORK:
+            continue
+        left = work.wanted(place)
+        closed = None if left else (item.closed_at or work.now)
+        # A free place more: whoever had come to the end of the queue looks here again.
+        opened = work.now if left - place.leased > item.places else item.opened_at
+        before = (item.needed, item.leased, item.reference_open, item.opened_at, item.closed_at)
+        after = (left, place.leased, place.reference_open, opened, closed)
+        if before != after:
+            groups[after].append(item.pk)
+    for (left, leased, extra, opened, closed), pks in groups.items():
+        batch.update(
+            Item.objects.filter(pk__in=pks),
+            needed=left,
+            leased=leased,
+            reference_open=extra,
+            opened_at=opened,
+            closed_at=closed,
+        )
+
+
+def _write_person(person: Participation, batch: WriteBatch) -> None:
+    batch.update(
+        type(person).objects.filter(pk=person.pk),
+        answered=person.answered,
+        paces=person.paces,
+        active_ms=person.active_ms,
+        gold_seen=person.gold_seen,
+        gold_correct=person.gold_correct,
+        practised=person.practised,
+    )

@@ -1,0 +1,125 @@
+"""A person's way through a campaign: entering, consent, guideline, pauses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db import IntegrityError, transaction
+
+from croc_annotate.accounts.services import record_audit
+from croc_annotate.annotation.models import Campaign, CampaignState, Consent, Participation
+from croc_annotate.annotation.returning import release_all
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from croc_annotate.accounts.models import User
+
+
+class NotInvitedError(Exception):
+    """The campaign is by invitation, and this person has none."""
+
+
+def find_participation(*, slug: str, annotator: User) -> Participation:
+    """The person's row, made at the first visit.
+
+    Raises ``Campaign.DoesNotExist`` for an unknown campaign or a draft, ``NotInvitedError``.
+    """
+    try:
+        return _with_texts().get(campaign__slug=slug, annotator=annotator)
+    except Participation.DoesNotExist:
+        campaign = Campaign.objects.exclude(state=CampaignState.DRAFT).get(slug=slug)
+    if campaign.invitation_only and not annotator.may_review:
+        raise NotInvitedError(campaign.title)
+    join_campaign(campaign=campaign, annotator=annotator)
+    return _with_texts().get(campaign=campaign, annotator=annotator)
+
+
+def join_campaign(*, campaign: Campaign, annotator: User) -> Participation:
+    """Let a person in; a second call changes nothing."""
+    try:
+        with transaction.atomic():
+            return Participation.objects.create(campaign=campaign, annotator=annotator)
+    except IntegrityError:  # they were in already, perhaps by another tab a moment ago
+        return Participation.objects.get(campaign=campaign, annotator=annotator)
+
+
+def lock_participation(*, slug: str, annotator: User) -> Participation:
+    """As `find_participation`, locked until the end of the caller's transaction."""
+    locked = _with_texts().select_for_update(no_key=True, of=("self",))
+    row = locked.filter(campaign__slug=slug, annotator=annotator).first()
+    if row is not None:
+        return row
+    found = find_participation(slug=slug, annotator=annotator)
+    return locked.get(pk=found.pk)
+
+
+def _with_texts():  # type: ignore[no-untyped-def]  # a QuerySet with its joins
+    return Participation.objects.select_related(
+        "campaign__guideline", "campaign__consent_text", "study"
+    ).defer("campaign__guideline__body", "campaign__consent_text__body")
+
+
+def give_consent(*, participation: Participation, version: str, now: datetime) -> bool:
+    """Store the agreement to the text that was shown; False if another version is current by now."""
+    text = participation.campaign.consent_text
+    if text is None or text.version != version:
+        return False
+    with transaction.atomic():
+        Consent.objects.update_or_create(
+            campaign=participation.campaign,
+            annotator_id=participation.annotator_id,
+            text=text,
+            defaults={"given": True, "at": now},
+        )
+        Participation.objects.filter(pk=participation.pk).update(
+            consent_version=text.version, declined_at=None
+        )
+    return True
+
+
+def decline_consent(*, participation: Participation, now: datetime) -> None:
+    """Store that the person does not take part. What they hold is given back."""
+    text = participation.campaign.consent_text
+    with transaction.atomic():
+        if text is not None:
+            Consent.objects.update_or_create(
+                campaign=participation.campaign,
+                annotator_id=participation.annotator_id,
+                text=text,
+                defaults={"given": False, "at": now},
+            )
+        Participation.objects.filter(pk=participation.pk, declined_at=None).update(declined_at=now)
+        release_all(participation=participation, now=now)
+
+
+def read_guideline(*, participation: Participation, version: str, now: datetime) -> bool:
+    """Store that the guideline was read; False if another version is current by now."""
+    guideline = participation.campaign.guideline
+    if guideline is None or guideline.version != version:
+        return False
+    Participation.objects.filter(pk=participation.pk).update(
+        guideline_version=version, guideline_read_at=now
+    )
+    return True
+
+
+def end_participation(*, participation: Participation, now: datetime) -> None:
+    """Let a person stop for good. What they hold is given back; their answers stay."""
+    with transaction.atomic():
+        Participation.objects.filter(pk=participation.pk, ended_at=None).update(ended_at=now)
+        release_all(participation=participation, now=now)
+
+
+def reopen_participation(*, participation: Participation, actor: User) -> None:
+    """Let a person who ended, declined or failed the quiz come back."""
+    with transaction.atomic():
+        Participation.objects.filter(pk=participation.pk).update(
+            ended_at=None, declined_at=None, failed_at=None, exhausted_at=None, cursor=0
+        )
+        record_audit(
+            actor=actor,
+            action="participation.reopened",
+            subject_type="participation",
+            subject_id=participation.pk,
+        )
