@@ -11,6 +11,7 @@ urlpatterns = [
     path("", home, name="home"),
     path("accounts/", include("croc_annotate.accounts.urls")),
     path("", include("croc_annotate.operations.urls")),
+    path("", include("croc_annotate.candidates.urls")),
     path("django-admin/", admin.site.urls),
     path("i18n/", include("django.conf.urls.i18n")),
     path("api/v1/", include("croc_annotate.api_urls")),

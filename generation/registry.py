@@ -6,13 +6,15 @@ Third parties add theirs without touching this file: an entry point in the group
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from generation.pipeline import GeneratorSpec, Pipeline
 from generation.render_settings import SettingsError, parse_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 ENTRY_POINT_GROUP = "croc_annotate.pipelines"
 

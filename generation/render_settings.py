@@ -69,9 +69,7 @@ def parse_settings(
             f"Unknown setting {', '.join(unknown)}. Known: {', '.join(sorted(known))}. "
             "Keyword arguments of the pipeline's own call go under 'extra'."
         )
-    return replace(
-        RenderSettings(), **{key: _typed(key, value) for key, value in merged.items()}
-    )
+    return replace(RenderSettings(), **{key: _typed(key, value) for key, value in merged.items()})
 
 
 def _typed(key: str, value: object) -> Any:

@@ -42,9 +42,7 @@ class Claim:
     candidates: Sequence[Candidate]
 
 
-def claim_batch(
-    *, group: Group, worker: str, limit: int, at: datetime, lease: timedelta
-) -> Claim:
+def claim_batch(*, group: Group, worker: str, limit: int, at: datetime, lease: timedelta) -> Claim:
     """Hold up to ``limit`` waiting candidates of a group, lowest seeds first."""
     token = f"{worker[:100]}#{secrets.token_hex(6)}"
     _give_up_hopeless(group, at)

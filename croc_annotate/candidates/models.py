@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from typing import TYPE_CHECKING
 
@@ -158,6 +159,16 @@ class Candidate(models.Model):
     def own_text(self) -> str:
         """The text that the image is judged against."""
         return self.pair.own_text(self.side)
+
+    @property
+    def generation_text(self) -> str:
+        """The text that the image is made from."""
+        return self.pair.generation_text(self.side)
+
+    @property
+    def provenance_text(self) -> str:
+        """The provenance for people to read."""
+        return json.dumps(self.provenance, indent=2, ensure_ascii=False)
 
 
 class Worker(models.Model):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db import connection, transaction
 from django.db.models import Count, Q
@@ -83,8 +83,8 @@ def request_candidates(*, plan: Plan) -> int:
     with transaction.atomic(), connection.cursor() as cursor:
         while batch := list(itertools.islice(rows, _BATCH)):
             places = ", ".join(["(%s, %s, %s, %s, %s)"] * len(batch))
-            values = itertools.chain([timezone.now()], *batch)
-            cursor.execute(_INSERT.replace("(rows)", places), list(values))
+            values: list[Any] = [timezone.now(), *itertools.chain.from_iterable(batch)]
+            cursor.execute(_INSERT.replace("(rows)", places), values)
             made += len(batch)
     return made
 
@@ -110,9 +110,7 @@ def _rows(gaps: Iterable[Gap]) -> Iterator[tuple[object, ...]]:
             yield gap.pair_id, gap.side, gap.generator_id, seed, random_key()
 
 
-def _there(
-    generator: Generator, seeds: Sequence[int]
-) -> dict[tuple[int, str], dict[str, int]]:
+def _there(generator: Generator, seeds: Sequence[int]) -> dict[tuple[int, str], dict[str, int]]:
     """Per (pair, side) the number of wanted seeds that exist, by state."""
     rows = (
         Candidate.objects.filter(_among(seeds), generator=generator)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import torch
 from diffusers import FluxPipeline
 
 from generation.pipelines.torch_runner import TorchRunner
@@ -24,7 +23,6 @@ class FluxRunner(TorchRunner):
         "dtype": "bfloat16",
     }
 
-    @torch.inference_mode()
     def embed(self, text: str) -> dict[str, Any]:
         """T5 states (1, tokens, 4096) and CLIP's pooled vector (1, 768)."""
         states, pooled, _ = self._pipe.encode_prompt(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import torch
 from diffusers import StableDiffusion3Pipeline
 
 from generation.pipelines.torch_runner import TorchRunner
@@ -24,7 +23,6 @@ class StableDiffusion3Runner(TorchRunner):
         "dtype": "bfloat16",
     }
 
-    @torch.inference_mode()
     def embed(self, text: str) -> dict[str, Any]:
         """States and pooled vector of the text and, with guidance, of the negative prompt."""
         settings = self.spec.settings

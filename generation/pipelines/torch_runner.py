@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import diffusers
 import torch
@@ -25,6 +24,9 @@ from generation.pipeline import (
     RenderedImage,
     RenderFailure,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 # Messages of allocators that do not raise torch.OutOfMemoryError.
 _MEMORY_MESSAGES = ("can't allocate memory", "out of memory", "_STATUS_ALLOC_FAILED")
@@ -183,9 +185,12 @@ class TorchRunner:
         _empty_cache()
         raise DoesNotFit(reason)
 
-    @torch.inference_mode()
     def _pixels(self, text: str, seeds: Sequence[int]) -> tuple[Any, list[bool], list[bool]]:
         """uint8 (n, height, width, 3) on the CPU, per image whether finite, whether refused."""
+        with torch.inference_mode():
+            return self._drawn(text, seeds)
+
+    def _drawn(self, text: str, seeds: Sequence[int]) -> tuple[Any, list[bool], list[bool]]:
         output = self._pipe(
             **self._batched(self._embedding(text), len(seeds)),
             **self.call_arguments(),

@@ -142,7 +142,10 @@ def test_sixteen_bit_grey_is_scaled_not_clipped() -> None:
 
 
 def test_cmyk_palette_and_bilevel_become_rgb() -> None:
-    for stored, image_format in ((picture().convert("CMYK"), "JPEG"), (picture().quantize(), "PNG")):
+    for stored, image_format in (
+        (picture().convert("CMYK"), "JPEG"),
+        (picture().quantize(), "PNG"),
+    ):
         shown = np.asarray(imagefiles.rgb(encoded(stored, image_format))).astype(int)
         assert np.abs(shown - np.asarray(picture()).astype(int)).mean() < 12
     assert imagefiles.rgb(encoded(picture().convert("1"))).mode == "RGB"

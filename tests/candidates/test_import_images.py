@@ -31,14 +31,23 @@ def folder(tmp_path: Path) -> Path:
 def manifest(folder: Path, *rows: dict[str, object], name: str = "manifest.tsv") -> Path:
     path = folder.parent / name
     whole = [
-        {"file": "images/a.png", "pair_id": "counting_7", "side": "prompt", "generator": "GEN_1", "seed": 3, **row}
+        {
+            "file": "images/a.png",
+            "pair_id": "counting_7",
+            "side": "prompt",
+            "generator": "GEN_1",
+            "seed": 3,
+            **row,
+        }
         for row in rows
     ]
     if name.endswith("jsonl"):
         path.write_text("".join(json.dumps(row) + "\n" for row in whole))
         return path
     with path.open("w", newline="") as out:
-        writer = csv.DictWriter(out, COLUMNS, delimiter="\t" if name.endswith("tsv") else ",", extrasaction="ignore")
+        writer = csv.DictWriter(
+            out, COLUMNS, delimiter="\t" if name.endswith("tsv") else ",", extrasaction="ignore"
+        )
         writer.writeheader()
         writer.writerows(whole)
     return path
@@ -59,7 +68,12 @@ def refused(folder: Path, path: Path, reason: str) -> None:
 def test_a_row_becomes_a_rendered_candidate_with_its_bytes(folder: Path, name: str, capsys) -> None:
     run(folder, manifest(folder, {}, name=name))
     candidate = Candidate.objects.get()
-    assert (candidate.pair.slug, candidate.side, candidate.generator.slug, candidate.seed) == ("counting_7", "prompt", "GEN_1", 3)
+    assert (candidate.pair.slug, candidate.side, candidate.generator.slug, candidate.seed) == (
+        "counting_7",
+        "prompt",
+        "GEN_1",
+        3,
+    )
     assert candidate.source_name == "images/a.png"
     assert read_file(candidate.image) == (folder / "images/a.png").read_bytes()
     assert candidate.generator.licence == "unknown"

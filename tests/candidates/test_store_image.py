@@ -40,7 +40,10 @@ def test_the_image_its_copies_and_its_facts_are_stored(settings) -> None:
 
 
 def test_storage_names_are_random_and_tell_neither_generator_nor_side() -> None:
-    first, second = (services.store_image(candidate=waiting(), data=factories.png_bytes(), provenance={}) for _ in "ab")
+    first, second = (
+        services.store_image(candidate=waiting(), data=factories.png_bytes(), provenance={})
+        for _ in "ab"
+    )
     assert first.image != second.image
     for name in (first.image, first.display, first.preview):
         assert first.generator.slug not in name
@@ -49,7 +52,9 @@ def test_storage_names_are_random_and_tell_neither_generator_nor_side() -> None:
 
 
 def test_a_second_image_of_the_same_seed_is_dropped(settings) -> None:
-    first = services.store_image(candidate=waiting(), data=factories.png_bytes(), provenance={"n": 1})
+    first = services.store_image(
+        candidate=waiting(), data=factories.png_bytes(), provenance={"n": 1}
+    )
     again = services.store_image(candidate=first, data=factories.png_bytes(), provenance={"n": 2})
     assert again.sha256 == first.sha256
     assert again.provenance == {"n": 1}
@@ -67,7 +72,9 @@ def test_a_broken_image_changes_nothing(settings) -> None:
 
 def test_a_worker_that_lost_its_claim_stores_nothing(settings) -> None:
     candidate = waiting(claimed_by="b#2")
-    services.store_image(candidate=candidate, data=factories.png_bytes(), provenance={}, claim="a#1")
+    services.store_image(
+        candidate=candidate, data=factories.png_bytes(), provenance={}, claim="a#1"
+    )
     candidate.refresh_from_db()
     assert candidate.state == CandidateState.REQUESTED
     assert files(settings) == []

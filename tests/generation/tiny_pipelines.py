@@ -39,7 +39,9 @@ def clip_tokenizer() -> PreTrainedTokenizerFast:
 
 def t5_tokenizer() -> PreTrainedTokenizerFast:
     """Byte-pair tokenizer with T5's special tokens."""
-    return _tokenizer(["<pad>", "</s>", "<unk>"], eos_token="</s>", pad_token="<pad>", unk_token="<unk>")
+    return _tokenizer(
+        ["<pad>", "</s>", "<unk>"], eos_token="</s>", pad_token="<pad>", unk_token="<unk>"
+    )
 
 
 def _tokenizer(special: list[str], **names: str) -> PreTrainedTokenizerFast:
@@ -105,7 +107,9 @@ def vae(latent_channels: int, channels: tuple[int, ...] = (8, 16)) -> Autoencode
     )
 
 
-def flux(*, text_width: int = 32, text_layers: int = 2, blocks: int = 1, heads: int = 2) -> FluxPipeline:
+def flux(
+    *, text_width: int = 32, text_layers: int = 2, blocks: int = 1, heads: int = 2
+) -> FluxPipeline:
     """A FluxPipeline; by default 0.5 MB."""
     torch.manual_seed(0)
     return FluxPipeline(
@@ -130,7 +134,9 @@ def flux(*, text_width: int = 32, text_layers: int = 2, blocks: int = 1, heads: 
     )
 
 
-def sd3(*, text_width: int = 64, text_layers: int = 2, blocks: int = 1, heads: int = 4) -> StableDiffusion3Pipeline:
+def sd3(
+    *, text_width: int = 64, text_layers: int = 2, blocks: int = 1, heads: int = 4
+) -> StableDiffusion3Pipeline:
     """A StableDiffusion3Pipeline; by default 0.7 MB."""
     torch.manual_seed(0)
     return StableDiffusion3Pipeline(

@@ -6,77 +6,207 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('prompts', '0001_initial'),
+        ("prompts", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Generator',
+            name="Generator",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('slug', models.CharField(max_length=80, unique=True)),
-                ('label', models.CharField(max_length=120)),
-                ('pipeline', models.CharField(blank=True, help_text='Registry name or dotted path; empty: imported.', max_length=120)),
-                ('model_id', models.CharField(blank=True, max_length=200)),
-                ('revision', models.CharField(blank=True, max_length=80)),
-                ('settings', models.JSONField(blank=True, default=dict)),
-                ('licence', models.CharField(default='unknown', max_length=200)),
-                ('is_drawn', models.BooleanField(default=False, help_text='Drawn by a program with known truth; not a generative model.')),
-                ('active', models.BooleanField(default=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("slug", models.CharField(max_length=80, unique=True)),
+                ("label", models.CharField(max_length=120)),
+                (
+                    "pipeline",
+                    models.CharField(
+                        blank=True,
+                        help_text="Registry name or dotted path; empty: imported.",
+                        max_length=120,
+                    ),
+                ),
+                ("model_id", models.CharField(blank=True, max_length=200)),
+                ("revision", models.CharField(blank=True, max_length=80)),
+                ("settings", models.JSONField(blank=True, default=dict)),
+                ("licence", models.CharField(default="unknown", max_length=200)),
+                (
+                    "is_drawn",
+                    models.BooleanField(
+                        default=False,
+                        help_text="Drawn by a program with known truth; not a generative model.",
+                    ),
+                ),
+                ("active", models.BooleanField(default=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
             ],
             options={
-                'ordering': ['slug'],
+                "ordering": ["slug"],
             },
         ),
         migrations.CreateModel(
-            name='Worker',
+            name="Worker",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=120, unique=True)),
-                ('queue', models.CharField(default='gpu', max_length=20)),
-                ('device', models.CharField(blank=True, max_length=120)),
-                ('doing', models.CharField(blank=True, max_length=200)),
-                ('images_done', models.PositiveBigIntegerField(default=0)),
-                ('started_at', models.DateTimeField()),
-                ('heartbeat_at', models.DateTimeField(db_index=True)),
-                ('stopped_at', models.DateTimeField(blank=True, null=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=120, unique=True)),
+                ("queue", models.CharField(default="gpu", max_length=20)),
+                ("device", models.CharField(blank=True, max_length=120)),
+                ("doing", models.CharField(blank=True, max_length=200)),
+                ("images_done", models.PositiveBigIntegerField(default=0)),
+                ("started_at", models.DateTimeField()),
+                ("heartbeat_at", models.DateTimeField(db_index=True)),
+                ("stopped_at", models.DateTimeField(blank=True, null=True)),
             ],
         ),
         migrations.CreateModel(
-            name='Candidate',
+            name="Candidate",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('side', models.CharField(choices=[('prompt', 'Prompt'), ('contrast', 'Contrast'), ('alt_contrast', 'Alternative contrast')], max_length=12)),
-                ('seed', models.PositiveBigIntegerField()),
-                ('state', models.CharField(choices=[('requested', 'Waiting'), ('rendered', 'Rendered'), ('failed', 'Failed')], default='requested', max_length=9)),
-                ('key', models.CharField(default=croc_annotate.candidates.models.random_key, editable=False, max_length=32, unique=True)),
-                ('image', models.CharField(blank=True, help_text='Storage name: the original.', max_length=200)),
-                ('display', models.CharField(blank=True, help_text='Storage name: the stripped copy people judge.', max_length=200)),
-                ('preview', models.CharField(blank=True, help_text='Storage name: thumbnail.', max_length=200)),
-                ('sha256', models.CharField(blank=True, db_index=True, max_length=64)),
-                ('phash', models.BigIntegerField(blank=True, null=True)),
-                ('width', models.PositiveIntegerField(blank=True, null=True)),
-                ('height', models.PositiveIntegerField(blank=True, null=True)),
-                ('source_name', models.CharField(blank=True, db_index=True, max_length=400)),
-                ('provenance', models.JSONField(blank=True, default=dict)),
-                ('error', models.TextField(blank=True)),
-                ('claimed_by', models.CharField(blank=True, max_length=120)),
-                ('claimed_until', models.DateTimeField(blank=True, null=True)),
-                ('attempts', models.PositiveSmallIntegerField(default=0)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('rendered_at', models.DateTimeField(blank=True, null=True)),
-                ('near_duplicate_of', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='near_duplicates', to='candidates.candidate')),
-                ('pair', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='candidates', to='prompts.contrastpair')),
-                ('generator', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='candidates', to='candidates.generator')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "side",
+                    models.CharField(
+                        choices=[
+                            ("prompt", "Prompt"),
+                            ("contrast", "Contrast"),
+                            ("alt_contrast", "Alternative contrast"),
+                        ],
+                        max_length=12,
+                    ),
+                ),
+                ("seed", models.PositiveBigIntegerField()),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("requested", "Waiting"),
+                            ("rendered", "Rendered"),
+                            ("failed", "Failed"),
+                        ],
+                        default="requested",
+                        max_length=9,
+                    ),
+                ),
+                (
+                    "key",
+                    models.CharField(
+                        default=croc_annotate.candidates.models.random_key,
+                        editable=False,
+                        max_length=32,
+                        unique=True,
+                    ),
+                ),
+                (
+                    "image",
+                    models.CharField(
+                        blank=True, help_text="Storage name: the original.", max_length=200
+                    ),
+                ),
+                (
+                    "display",
+                    models.CharField(
+                        blank=True,
+                        help_text="Storage name: the stripped copy people judge.",
+                        max_length=200,
+                    ),
+                ),
+                (
+                    "preview",
+                    models.CharField(
+                        blank=True, help_text="Storage name: thumbnail.", max_length=200
+                    ),
+                ),
+                ("sha256", models.CharField(blank=True, db_index=True, max_length=64)),
+                ("phash", models.BigIntegerField(blank=True, null=True)),
+                ("width", models.PositiveIntegerField(blank=True, null=True)),
+                ("height", models.PositiveIntegerField(blank=True, null=True)),
+                ("source_name", models.CharField(blank=True, db_index=True, max_length=400)),
+                ("provenance", models.JSONField(blank=True, default=dict)),
+                ("error", models.TextField(blank=True)),
+                ("claimed_by", models.CharField(blank=True, max_length=120)),
+                ("claimed_until", models.DateTimeField(blank=True, null=True)),
+                ("attempts", models.PositiveSmallIntegerField(default=0)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("rendered_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "near_duplicate_of",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="near_duplicates",
+                        to="candidates.candidate",
+                    ),
+                ),
+                (
+                    "pair",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="candidates",
+                        to="prompts.contrastpair",
+                    ),
+                ),
+                (
+                    "generator",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="candidates",
+                        to="candidates.generator",
+                    ),
+                ),
             ],
             options={
-                'indexes': [models.Index(condition=models.Q(('state', 'requested')), fields=['generator', 'pair', 'side', 'seed'], name='candidate_waiting'), models.Index(fields=['generator', 'state'], name='candidate_by_state')],
-                'constraints': [models.UniqueConstraint(fields=('pair', 'side', 'generator', 'seed'), name='candidate_once'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'rendered'), _negated=True), models.Q(models.Q(('sha256', ''), _negated=True), models.Q(('image', ''), _negated=True)), _connector='OR'), name='candidate_rendered_has_hash'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'failed'), _negated=True), models.Q(('error', ''), _negated=True), _connector='OR'), name='candidate_failed_has_reason'), models.CheckConstraint(condition=models.Q(('side__in', ['prompt', 'contrast', 'alt_contrast'])), name='candidate_side_is_known')],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state", "requested")),
+                        fields=["generator", "pair", "side", "seed"],
+                        name="candidate_waiting",
+                    ),
+                    models.Index(fields=["generator", "state"], name="candidate_by_state"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("pair", "side", "generator", "seed"), name="candidate_once"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "rendered"), _negated=True),
+                            models.Q(
+                                models.Q(("sha256", ""), _negated=True),
+                                models.Q(("image", ""), _negated=True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="candidate_rendered_has_hash",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "failed"), _negated=True),
+                            models.Q(("error", ""), _negated=True),
+                            _connector="OR",
+                        ),
+                        name="candidate_failed_has_reason",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("side__in", ["prompt", "contrast", "alt_contrast"])),
+                        name="candidate_side_is_known",
+                    ),
+                ],
             },
         ),
     ]

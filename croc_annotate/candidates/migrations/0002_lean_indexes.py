@@ -6,48 +6,59 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('candidates', '0001_initial'),
-        ('prompts', '0002_categories'),
+        ("candidates", "0001_initial"),
+        ("prompts", "0002_categories"),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name='candidate',
-            name='generator',
-            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='candidates', to='candidates.generator'),
+            model_name="candidate",
+            name="generator",
+            field=models.ForeignKey(
+                db_index=False,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="candidates",
+                to="candidates.generator",
+            ),
         ),
         migrations.AlterField(
-            model_name='candidate',
-            name='key',
-            field=models.CharField(default=croc_annotate.candidates.models.random_key, editable=False, max_length=32),
+            model_name="candidate",
+            name="key",
+            field=models.CharField(
+                default=croc_annotate.candidates.models.random_key, editable=False, max_length=32
+            ),
         ),
         migrations.AlterField(
-            model_name='candidate',
-            name='pair',
-            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='candidates', to='prompts.contrastpair'),
+            model_name="candidate",
+            name="pair",
+            field=models.ForeignKey(
+                db_index=False,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="candidates",
+                to="prompts.contrastpair",
+            ),
         ),
         migrations.AlterField(
-            model_name='candidate',
-            name='sha256',
+            model_name="candidate",
+            name="sha256",
             field=models.CharField(blank=True, max_length=64),
         ),
         migrations.AlterField(
-            model_name='candidate',
-            name='source_name',
+            model_name="candidate",
+            name="source_name",
             field=models.CharField(blank=True, max_length=400),
         ),
         migrations.AddIndex(
-            model_name='candidate',
-            index=models.Index(fields=['sha256'], name='candidate_by_hash'),
+            model_name="candidate",
+            index=models.Index(fields=["sha256"], name="candidate_by_hash"),
         ),
         migrations.AddIndex(
-            model_name='candidate',
-            index=models.Index(fields=['source_name'], name='candidate_by_source'),
+            model_name="candidate",
+            index=models.Index(fields=["source_name"], name="candidate_by_source"),
         ),
         migrations.AddConstraint(
-            model_name='candidate',
-            constraint=models.UniqueConstraint(fields=('key',), name='candidate_key_once'),
+            model_name="candidate",
+            constraint=models.UniqueConstraint(fields=("key",), name="candidate_key_once"),
         ),
     ]

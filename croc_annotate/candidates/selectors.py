@@ -1,0 +1,107 @@
+"""Reading candidates: the filters of the wall, and where generation stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Count, Q
+
+from croc_annotate.candidates.models import Candidate, CandidateState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+    from croc_annotate.candidates.models import CandidateQuerySet
+
+
+def filter_candidates(rows: CandidateQuerySet, wanted: Mapping[str, Any]) -> CandidateQuerySet:
+    """Narrow candidates by the wall's filters; an empty or unknown filter changes nothing.
+
+    Keys: category, pair (slug or its beginning), side, generator (slug), state, seed,
+    hash (beginning of the SHA-256), look ("near": flagged near-duplicates), text.
+    """
+    conditions: dict[str, Callable[[Any], Q]] = {
+        "category": lambda v: Q(pair__category=v),
+        "pair": lambda v: Q(pair__slug__startswith=v),
+        "side": lambda v: Q(side=v),
+        "generator": lambda v: Q(generator__slug=v),
+        "state": lambda v: Q(state=v),
+        "seed": lambda v: Q(seed=v),
+        "hash": lambda v: Q(sha256__startswith=v.lower()),
+        "look": lambda v: Q(near_duplicate_of__isnull=v != "near"),
+        "text": lambda v: Q(pair__prompt__icontains=v) | Q(pair__contrast__icontains=v),
+    }
+    for key, condition in conditions.items():
+        value = wanted.get(key)
+        if value not in (None, ""):
+            rows = rows.filter(condition(value))
+    return rows
+
+
+def in_wall_order(rows: CandidateQuerySet) -> CandidateQuerySet:
+    """By category, pair, side, generator and seed, so that comparable images stand together."""
+    return rows.select_related("pair__category", "generator").order_by(
+        "pair__category__position", "pair_id", "-side", "generator_id", "seed"
+    )
+
+
+@dataclass(frozen=True)
+class Cell:
+    """How far one generator is in one category."""
+
+    category: str
+    generator: str
+    rendered: int
+    waiting: int
+    failed: int
+
+    @property
+    def total(self) -> int:
+        """All that was ever asked for."""
+        return self.rendered + self.waiting + self.failed
+
+    @property
+    def share(self) -> float:
+        """Rendered of all, 0…1."""
+        return self.rendered / self.total if self.total else 0.0
+
+
+def progress_table() -> list[Cell]:
+    """One cell per category and generator that have candidates, in the categories' order."""
+    counts = (
+        Candidate.objects.values("pair__category", "pair__category__position", "generator__slug")
+        .annotate(
+            rendered=Count("pk", filter=Q(state=CandidateState.RENDERED)),
+            waiting=Count("pk", filter=Q(state=CandidateState.REQUESTED)),
+            failed=Count("pk", filter=Q(state=CandidateState.FAILED)),
+        )
+        .order_by("pair__category__position", "pair__category", "generator__slug")
+    )
+    return [
+        Cell(
+            category=row["pair__category"],
+            generator=row["generator__slug"],
+            rendered=row["rendered"],
+            waiting=row["waiting"],
+            failed=row["failed"],
+        )
+        for row in counts
+    ]
+
+
+def failures_by_reason() -> list[tuple[str, str, int]]:
+    """(reason, generator, how many), most frequent first."""
+    rows = (
+        Candidate.objects.failed()
+        .values_list("error", "generator__slug")
+        .annotate(n=Count("pk"))
+        .order_by("-n", "error")
+    )
+    return [(reason, generator, n) for reason, generator, n in rows]
+
+
+def rendered_since(at: datetime) -> int:
+    """How many images were finished at or after a time."""
+    return Candidate.objects.rendered().filter(rendered_at__gte=at).count()
