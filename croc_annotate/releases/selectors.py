@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.models import F
 
+from croc_annotate.prompts.rules import CATEGORIES
 from croc_annotate.releases.models import MemberReason, Release, ReleaseMember, ReleasePair
+from croc_annotate.releases.reasons import REASONS
 from croc_annotate.releases.records import (
     AnnotationRecord,
     GeneratorRecord,
@@ -20,7 +22,7 @@ from croc_annotate.releases.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from croc_annotate.releases.models import ReleaseQuerySet
 
@@ -170,8 +172,17 @@ def release_facts(release: Release) -> ReleaseFacts:
         counts=release.counts, agreement=release.agreement,
         generators=generator_records(release), sha256=release.sha256,
         simulated=release.is_simulated, withdrawn=release.withdrawn_note,
-        by_category=release.manifest.get("by_category", {}),
+        by_category={
+            slug: in_order(counts, REASONS)
+            for slug, counts in in_order(release.manifest.get("by_category", {}), CATEGORIES).items()
+        },
     )  # fmt: skip
+
+
+def in_order(values: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """A mapping in the order of ``names``: a database's JSON keeps an order of its own."""
+    known = {name: values[name] for name in names if name in values}
+    return known | {name: values[name] for name in sorted(values) if name not in known}
 
 
 def latest_exports(release: Release, limit: int = 10) -> Any:

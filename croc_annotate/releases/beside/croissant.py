@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from croc_annotate.lib.hashing import canonical_json
 from croc_annotate.releases.beside.citation import bibtex, title_of
 from croc_annotate.releases.columns import (
     ANNOTATION_COLUMNS,
@@ -85,7 +86,7 @@ def _responsible(job: Job) -> dict[str, Any]:
         " were made from them by text-to-image models.",
         "rai:dataCollectionType": ["Synthetic images", "Human annotation"],
         "rai:dataAnnotationProtocol": f"{who} judged whether an image shows all that its text says:"
-        f" accept, reject or cannot tell. Rule: {facts.rule}, parameters: {facts.parameters}.",
+        f" accept, reject or cannot tell. Rule: {facts.rule}, parameters: {canonical_json(facts.parameters)}.",
         "rai:dataAnnotationPlatform": ["croc-annotate"],
         "rai:annotationsPerItem": str(facts.parameters.get("min_judgements", "unknown")),
         "rai:dataAnnotationAnalysis": [

@@ -23,11 +23,13 @@ from croc_annotate.releases.export.payloads import ImageLoader
 from croc_annotate.releases.export.workdir import WorkFolder, work_folder
 from croc_annotate.releases.formats import FORMATS
 from croc_annotate.releases.formats.base import Job
+from croc_annotate.releases.reasons import REASONS
 from croc_annotate.releases.records import evaluated_side
 from croc_annotate.releases.sealing import check_seal
 from croc_annotate.releases.selectors import (
     annotation_records,
     image_records,
+    in_order,
     release_facts,
     release_pairs,
     verified,
@@ -70,7 +72,7 @@ def plan_export(release: Release, options: ExportOptions) -> Plan:
         raise BadOptionsError(f"no format “{unknown[0]}”; there are {', '.join(FORMATS)}")
     images = release.n_verified
     return Plan(
-        counts=release.counts,
+        counts=in_order(release.counts, REASONS),
         images=images,
         pairs=release.pairs.count(),
         formats=options.formats,
