@@ -113,3 +113,8 @@ def vote_pairs(table: JudgementTable) -> VotePairs:
     swap = rater[a] > rater[b]
     first, second = np.where(swap, b, a), np.where(swap, a, b)
     return VotePairs(item[a], rater[first], rater[second], verdict[first], verdict[second])
+
+
+def renumbered(table: JudgementTable, place: Ints) -> JudgementTable:
+    """The table with rater k called ``place[k]``."""
+    return replace(table, rater=place[table.rater] if table.rater.size else table.rater)
