@@ -47,9 +47,12 @@ def assign_splits(
         free = [number for number in order if members[number][0].slug not in of]
         for number in _chosen(free, members, share, Counter(pair.category for pair in pairs)):
             of.update(dict.fromkeys((pair.slug for pair in members[number]), name))
+    of = {pair.slug: of.get(pair.slug, remainder) for pair in pairs}
+    # A split without pairs would be an empty folder, which loaders refuse.
+    used = set(of.values()) or {remainder}
     return Splits(
-        names=(*shares, remainder),
-        of={pair.slug: of.get(pair.slug, remainder) for pair in pairs},
+        names=tuple(name for name in (*shares, remainder) if name in used),
+        of=of,
         component=dict(zip((pair.slug for pair in pairs), numbers, strict=True)),
     )
 

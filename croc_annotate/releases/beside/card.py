@@ -9,7 +9,7 @@ import croc_annotate
 from croc_annotate.releases.beside.citation import bibtex, title_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     from croc_annotate.releases.formats.base import Job
     from croc_annotate.releases.records import ReleaseFacts
@@ -28,16 +28,16 @@ _REASONS = {
 }  # fmt: skip
 
 
-def card(job: Job) -> str:
-    """The whole file."""
+def card(job: Job, splits_of: Mapping[str, Sequence[str]]) -> str:
+    """The whole file; ``splits_of`` names the splits of each format."""
     parts = [
-        _head(job), _intro(job.facts), _numbers(job), _agreement(job.facts.agreement),
+        _head(job, splits_of), _intro(job.facts), _numbers(job), _agreement(job.facts.agreement),
         _making(job), _licences(job.facts), _files(job), _limits(job.facts), _cite(job.facts),
     ]  # fmt: skip
     return "\n".join(part.rstrip() + "\n" for part in parts if part)
 
 
-def _head(job: Job) -> str:
+def _head(job: Job, splits_of: Mapping[str, Sequence[str]]) -> str:
     """YAML written as JSON strings: no text can break out of them."""
     lines = ["---", f"pretty_name: {json.dumps(title_of(job.facts))}", "license: other"]
     lines += ["license_name: per-generator", "license_link: README.md#licences"]
@@ -51,7 +51,7 @@ def _head(job: Job) -> str:
         lines.append("configs:")
     for name in configs:
         lines += [f"- config_name: {name}", "  data_files:"]
-        for split in job.splits:
+        for split in splits_of[name]:
             lines += [f"  - split: {split}", f"    path: {name}/data/{split}-*.parquet"]
     return "\n".join([*lines, "---", ""])
 

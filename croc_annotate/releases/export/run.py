@@ -145,7 +145,8 @@ def write_all(
     if options.split:
         write_splits(job, out, dict(splits.component))
     out.put("CITATION.cff", citation_cff(job.facts).encode())
-    out.put(CARD, card(job).encode())
+    splits_of = {name: made.splits for name, (made, _) in jobs.items()}
+    out.put(CARD, card(job, splits_of).encode())
     out.put(CROISSANT, pretty(croissant(job, out.entries())))
     write_manifest(job, out)
 
