@@ -1,0 +1,340 @@
+// The judging page: wires the queue of items, the outbox of answers, the view, keys and dialogs together.
+
+import { Api } from "./api.js";
+import { Channel } from "./channel.js";
+import { Dialogs } from "./dialogs.js";
+import { FocusView } from "./focus.js";
+import { GridView } from "./grid.js";
+import { Keys } from "./keys.js";
+import { Outbox } from "./outbox.js";
+import { Ahead } from "./preload.js";
+import { Status } from "./status.js";
+import { newKey, Store } from "./store.js";
+import { ActiveClock } from "./timing.js";
+import { plain, say } from "./view.js";
+
+const RECONCILE_EVERY = 5 * 60_000;
+const SKELETON_AFTER = 300;
+
+class Page {
+  constructor(root) {
+    this.root = root;
+    const data = root.dataset;
+    this.words = document.getElementById("judge-words").dataset;
+    this.scope = `${data.user}:${data.campaign}`;
+    this.stage = data.stage;
+    this.api = new Api({
+      base: data.api,
+      csrfUrl: data.csrfUrl,
+      loginUrl: data.loginUrl,
+      shortcutsUrl: data.shortcutsUrl,
+      user: data.user,
+      csrf: root.querySelector("[name=csrfmiddlewaretoken]").value,
+    });
+    this.channel = new Channel(this.scope);
+    this.store = new Store(this.scope);
+    this.clock = new ActiveClock();
+    this.status = new Status(root, this.words);
+    this.progress = { mine: 0, quota: null, items_complete: 0, items_total: 0 };
+  }
+
+  get feedback() {
+    return this.stage === "practice";
+  }
+
+  get mayUndo() {
+    return this.stage === "work";
+  }
+
+  async start() {
+    await this.store.open();
+    this.outbox = new Outbox(this.store, this.api, this.channel);
+    const size = this.root.dataset.mode === "grid" ? Number(this.root.dataset.gridSize) || 12 : 3;
+    const grid = this.root.dataset.mode === "grid";
+    this.ahead = new Ahead(this.api, this.channel, {
+      low: grid ? size + 1 : 3,
+      high: grid ? size * 2 : 6,
+      most: 60,
+      waiting: () => this.outbox.waiting,
+      idle: () => this.outbox.kick(),
+    });
+    for (const record of await this.store.all()) {
+      if (record.kind !== "flag") this.ahead.answered.add(record.item);
+    }
+    this.view = grid ? new GridView(this) : new FocusView(this);
+    this.keys = new Keys(JSON.parse(document.getElementById("judge-shortcuts").textContent), (action) => this.view.act(action));
+    this.dialogs = new Dialogs(this);
+    this.listen();
+    history.replaceState({ judge: "base" }, "");
+    await this.outbox.start();
+    await this.channel.meet();
+    await this.openSession();
+    this.outbox.reconcile().catch(() => {});
+    setInterval(() => this.outbox.reconcile().catch(() => {}), RECONCILE_EVERY);
+  }
+
+  async openSession() {
+    try {
+      const session = await this.api.get("session");
+      if (session.csrf) this.api.csrf = session.csrf;
+      this.useSession(session);
+    } catch (error) {
+      if (error.kind === "signed_out") this.signedOut({ code: error.code });
+      else if (error.kind === "refused") this.end({ state: "refused", message: error.message });
+      else setTimeout(() => this.openSession(), 3000);
+      this.showWaiting(true);
+      return;
+    }
+    this.view.next();
+    await this.ahead.fill();
+    this.recall();
+  }
+
+  useSession(session) {
+    this.stage = session.stage;
+    this.showProgress(session);
+    if (session.shortcuts) this.useShortcuts(session.shortcuts);
+    if (session.stage === "paused" || session.stage === "ended") this.end({ state: session.stage });
+    if (session.stage === "consent" || session.stage === "guideline") this.reloadWhenSaved();
+  }
+
+  async recall() {
+    if (!this.mayUndo) return;
+    try {
+      const { judgements } = await this.api.get("history?limit=10");
+      this.view.recall(judgements);
+    } catch {
+      // Undo reaches back to this visit only.
+    }
+  }
+
+  listen() {
+    this.outbox.addEventListener("change", ({ detail }) => {
+      this.status.show({ ...detail, durable: this.store.durable });
+      this.status.progress(this.progress, this.outbox.fresh);
+      if (detail.state === "signed_out" && !this.signedOutBy) this.signedOut({ code: detail.code });
+      if (detail.state === "saved" && this.reloading) location.reload();
+    });
+    this.outbox.addEventListener("reply", ({ detail }) => this.showProgress(detail));
+    this.outbox.addEventListener("result", ({ detail }) => this.result(detail));
+    this.ahead.addEventListener("claimed", ({ detail }) => this.claimed(detail));
+    this.ahead.addEventListener("failed", ({ detail }) => this.claimFailed(detail));
+    document.addEventListener("click", (event) => {
+      const button = event.target.closest("[data-page-act]");
+      if (!button) return;
+      const menu = button.closest("details.menu");
+      if (menu) menu.open = false;
+      this.act(button.dataset.pageAct);
+    });
+    addEventListener("pagehide", () => this.ahead.giveBack());
+    addEventListener("pageshow", (event) => event.persisted && location.reload());
+    addEventListener("beforeunload", (event) => {
+      if (this.outbox.waiting && !this.store.durable) event.preventDefault();
+    });
+    addEventListener("online", () => this.ahead.fill());
+    document.addEventListener("visibilitychange", () => this.wake());
+  }
+
+  /** Back from another tab: signed in there perhaps, or leases ran out meanwhile. */
+  async wake() {
+    if (document.hidden) return;
+    if (this.outbox.state === "signed_out" || this.signedOutBy) {
+      try {
+        await this.api.renew();
+        document.getElementById("signin-dialog").close();
+        this.signedIn();
+      } catch {
+        return;
+      }
+    }
+    this.ahead.fill();
+  }
+
+  /** Acts of the page itself, by key or button. */
+  act(action) {
+    const acts = {
+      guide: () => this.dialogs.guide(this.category()),
+      keys: () => this.dialogs.keys(),
+      state: () => (this.signedOutBy ? this.signedOut({ ask: true }) : this.dialogs.state()),
+      retry: () => this.retry(),
+    };
+    if (!acts[action]) return false;
+    acts[action]();
+    return true;
+  }
+
+  category() {
+    return (this.view.shown || this.view.tile?.entry)?.item.category || "";
+  }
+
+  useShortcuts(shortcuts) {
+    this.keys.use(shortcuts);
+  }
+
+  record(item, verdict, active, mode, { correction = false } = {}) {
+    this.outbox.add({
+      kind: "answer",
+      correction,
+      client_key: newKey(),
+      assignment: item.assignment || null,
+      item: item.item,
+      verdict,
+      active_ms: active,
+      mode,
+      answered_at: new Date(Date.now() + this.api.skew).toISOString(),
+    });
+  }
+
+  recordSkip(item, reason, remark) {
+    this.outbox.add({ kind: "skip", client_key: newKey(), assignment: item.assignment, item: item.item, reason, remark });
+  }
+
+  recordFlag(item, flag, remark) {
+    this.outbox.add({ kind: "flag", client_key: newKey(), item: item.item, flag, remark });
+  }
+
+  async load(entry) {
+    const image = new Image();
+    image.decoding = "sync";
+    image.draggable = false;
+    image.src = entry.item.image;
+    try {
+      await image.decode();
+      Object.assign(entry, { image, state: "ready" });
+    } catch {
+      entry.state = "broken";
+    }
+  }
+
+  claimed(reply) {
+    this.showProgress(reply);
+    if (this.ahead.end && !this.busy()) this.end(this.ahead.end);
+  }
+
+  busy() {
+    return Boolean(this.view.current || this.view.tiles?.length || this.ahead.queue.length || this.view.locked);
+  }
+
+  claimFailed(error) {
+    if (error.kind === "signed_out") this.signedOut({ code: error.code, ask: !this.busy() });
+    if (error.kind === "refused") this.end({ state: "refused", message: error.message });
+    this.waitingFor = error.kind === "refused" ? null : error.kind;
+    if (!this.busy()) this.showWaiting(true);
+  }
+
+  showProgress(reply) {
+    if (reply.progress) this.progress = { ...reply.progress };
+    this.status.progress(this.progress, this.outbox.fresh);
+    if ("pace_ms" in reply) this.status.showPace(reply.pace_ms);
+  }
+
+  result({ record, result }) {
+    if (result.feedback && this.feedback) {
+      this.dialogs.feedback(result.feedback, () => this.view.unlock());
+    } else if (this.view.locked) {
+      this.view.unlock();
+    }
+    if (result.status === "duplicate" && record.item) this.channel.send("answered", { item: record.item });
+  }
+
+  /** The session is gone: say so, keep everything, and offer to sign in here. */
+  signedOut({ code = "", ask = false }) {
+    const first = !this.signedOutBy;
+    this.signedOutBy = code || "session";
+    if (this.outbox.state !== "signed_out") this.outbox.show("signed_out");
+    if (first || ask) this.dialogs.signIn(this.outbox.waiting, code);
+  }
+
+  signedIn() {
+    this.signedOutBy = null;
+    this.waitingFor = null;
+    this.outbox.show("waiting");
+    this.outbox.kick();
+    if (this.progress.items_total) this.ahead.fill();
+    else this.openSession();
+  }
+
+  /** Back within the page shows the earlier answer: one entry above the page's own is kept for it. */
+  armBack() {
+    if (history.state?.judge !== "top") history.pushState({ judge: "top" }, "");
+  }
+
+  /** Nothing to show yet: after 300 ms a skeleton, and what is waited for in words. */
+  showWaiting(on) {
+    clearTimeout(this.skeletonTimer);
+    const cover = this.root.querySelector("[data-waiting]");
+    if (!on) {
+      cover.hidden = true;
+      return;
+    }
+    this.skeletonTimer = setTimeout(() => {
+      if (this.view.current || this.view.tiles?.length) return;
+      if (this.root.classList.contains("has-end")) return;
+      const why = { offline: "wait_offline", busy: "wait_busy", signed_out: "wait_signed_out" }[this.waitingFor];
+      cover.querySelector("p").textContent = say(this.words, why || "wait", { n: this.outbox.waiting });
+      this.view.clear();
+      cover.hidden = false;
+    }, SKELETON_AFTER);
+  }
+
+  /** An end or a pause, each with its own words and next step. */
+  end({ state, retry_at: retryAt, stage, message }) {
+    if (state === "stage" || (stage && stage !== this.stage && state !== "items")) {
+      this.reloadWhenSaved();
+      return;
+    }
+    const template = document.getElementById(`end-${state}`) || document.getElementById("end-nothing");
+    const panel = this.root.querySelector("[data-end]");
+    panel.replaceChildren(template.content.cloneNode(true));
+    for (const node of panel.querySelectorAll("[data-mine]")) {
+      node.textContent = String(this.progress.mine + this.outbox.fresh);
+    }
+    if (message) panel.querySelector("[data-message]")?.replaceChildren(message);
+    if (retryAt) this.retryAt(new Date(retryAt), panel);
+    this.view.clear();
+    this.root.classList.add("has-end");
+    this.root.dataset.end = state;
+    panel.hidden = false;
+    this.root.querySelector("[data-waiting]").hidden = true;
+    clearTimeout(this.skeletonTimer);
+  }
+
+  clearEnd() {
+    if (!this.root.classList.contains("has-end")) return;
+    this.root.classList.remove("has-end");
+    delete this.root.dataset.end;
+    this.root.querySelector("[data-end]").hidden = true;
+  }
+
+  retryAt(date, panel) {
+    const time = panel.querySelector("[data-retry-at]");
+    if (time) {
+      time.textContent = date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+      time.dateTime = date.toISOString();
+    }
+    clearTimeout(this.retryTimer);
+    const wait = Math.max(5000, date.getTime() - Date.now() - this.api.skew);
+    this.retryTimer = setTimeout(() => this.retry(), Math.min(wait, 2 ** 31 - 1));
+  }
+
+  retry() {
+    this.ahead.end = null;
+    this.outbox.kick();
+    return this.ahead.fill();
+  }
+
+  reloadWhenSaved() {
+    this.reloading = true;
+    if (!this.outbox.waiting) location.reload();
+  }
+}
+
+const root = document.getElementById("judge");
+const page = new Page(root);
+root.dataset.started = "no";
+page.start().then(() => {
+  root.dataset.started = "yes";
+  root.setAttribute("aria-busy", "false");
+});
+
+export { page, plain };

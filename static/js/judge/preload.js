@@ -1,0 +1,173 @@
+// Items ahead: claimed under short leases, loaded and decoded before they are shown.
+// An item is ready when its <img> is decoded; only ready items reach the screen.
+
+import { ApiError } from "./api.js";
+
+const RETRY_FIRST = 1000;
+const RETRY_LONGEST = 20_000;
+
+async function decode(item) {
+  const image = new Image();
+  image.alt = "";
+  image.draggable = false;
+  image.decoding = "sync";
+  image.width = item.width;
+  image.height = item.height;
+  image.src = item.image;
+  await image.decode();
+  return image;
+}
+
+export class Ahead extends EventTarget {
+  /** Keep at least `low` items ready, up to `high`; `waiting()` tells how many answers are unsent. */
+  constructor(api, channel, { low, high, most, waiting, idle }) {
+    super();
+    Object.assign(this, { api, channel, low, high, most, waiting, idle });
+    this.queue = [];
+    this.taken = new Set();
+    this.answered = new Set();
+    this.end = null;
+    this.wait = RETRY_FIRST;
+    channel.on("who", () => this.announce());
+    channel.on("answered", ({ item }) => this.drop(item));
+  }
+
+  /** Tell the other tabs what is here. */
+  announce() {
+    const items = [...this.queue.map((entry) => entry.item.item), ...this.taken];
+    this.channel.send("held", { items });
+  }
+
+  /** Fetch until enough items are ready; safe to call at any time. */
+  async fill() {
+    if (this.filling) return this.filling;
+    this.filling = this.claim().finally(() => {
+      this.filling = null;
+    });
+    return this.filling;
+  }
+
+  async claim() {
+    this.expire();
+    if (this.queue.length >= this.low || this.stopped) return;
+    const others = this.channel.others();
+    // What this person holds already comes back first, so it is asked for on top.
+    const n = Math.min(this.most, this.high + this.taken.size + this.waiting() + others.size);
+    let reply;
+    try {
+      reply = await this.api.post("claim", { n });
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      this.failed(error);
+      return;
+    }
+    const here = this.queue.map((entry) => entry.item.item);
+    const known = new Set([...here, ...this.taken, ...this.answered, ...others]);
+    const fresh = reply.items.filter((item) => !known.has(item.item));
+    const nothing = !fresh.length && !this.queue.length;
+    // All that came is answered here or open in another tab: ask again once that is settled.
+    if (nothing && reply.state === "items") this.later();
+    this.end = nothing && reply.state !== "items" ? reply : null;
+    if (fresh.length) this.wait = RETRY_FIRST;
+    for (const item of fresh) this.prepare(item);
+    this.announce();
+    this.tell("claimed", reply);
+  }
+
+  prepare(item) {
+    const entry = { item, image: null, state: "loading" };
+    this.queue.push(entry);
+    this.load(entry);
+  }
+
+  async load(entry) {
+    try {
+      entry.image = await decode(entry.item);
+      entry.state = "ready";
+    } catch {
+      await this.renew(entry);
+    }
+    this.tell("ready", entry);
+  }
+
+  /** An address may have expired: ask for a new one once, silently; then say that it is broken. */
+  async renew(entry) {
+    try {
+      const reply = await this.api.post("claim", { n: Math.min(this.most, this.high + this.taken.size + this.waiting()) });
+      const again = reply.items.find((item) => item.item === entry.item.item);
+      if (again) entry.item = again;
+      entry.image = await decode(entry.item);
+      entry.state = "ready";
+    } catch {
+      entry.state = "broken";
+    }
+  }
+
+  /** The next item if it is ready (or broken), else null. */
+  take() {
+    this.expire();
+    const [entry] = this.queue;
+    if (!entry || entry.state === "loading") return null;
+    this.queue.shift();
+    this.taken.add(entry.item.item);
+    this.announce();
+    return entry;
+  }
+
+  /** All items of the next text, once every one is decoded; for the grid. */
+  takeGroup() {
+    this.expire();
+    const [first] = this.queue;
+    if (!first) return null;
+    const group = this.queue.filter((entry) => entry.item.group === first.item.group);
+    if (group.some((entry) => entry.state === "loading")) return null;
+    this.queue = this.queue.filter((entry) => !group.includes(entry));
+    for (const entry of group) this.taken.add(entry.item.item);
+    this.announce();
+    return group;
+  }
+
+  /** Answered or skipped: no longer held. */
+  done(item) {
+    this.taken.delete(item);
+    this.answered.add(item);
+    this.channel.send("answered", { item });
+  }
+
+  drop(item) {
+    this.queue = this.queue.filter((entry) => entry.item.item !== item);
+  }
+
+  /** Leases that ran out while waiting go to others: they are not shown. */
+  expire(now = Date.now() + this.api.skew) {
+    this.queue = this.queue.filter((entry) => Date.parse(entry.item.expires_at) > now + 2000);
+  }
+
+  async later() {
+    await this.idle();
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.fill(), this.wait);
+    this.wait = Math.min(this.wait * 2, RETRY_LONGEST);
+  }
+
+  failed(error) {
+    this.tell("failed", error);
+    if (error.kind === "signed_out" || error.kind === "refused") return;
+    const wait = Math.max(error.after, this.wait);
+    this.wait = Math.min(this.wait * 2, RETRY_LONGEST);
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.fill(), wait);
+  }
+
+  /** Leaving: what nobody has seen is given back at once. */
+  giveBack() {
+    const assignments = this.queue.map((entry) => entry.item.assignment);
+    this.queue = [];
+    if (assignments.length) this.api.farewell("release", { assignments });
+    this.channel.send("bye", {});
+  }
+
+  tell(type, detail) {
+    this.dispatchEvent(new CustomEvent(type, { detail }));
+  }
+}
