@@ -64,6 +64,7 @@ def build_board(
     *,
     policy: Policy,
     halves: frozenset[str] = frozenset(),
+    sparse: frozenset[str] = frozenset(),
     reference: frozenset[str] = frozenset(),
     labels: Mapping[str, str] | None = None,
     facts: Mapping[str, dict[str, Any]] | None = None,
@@ -72,10 +73,11 @@ def build_board(
 ) -> Board:
     """Evaluate, bootstrap, rank and group; raises MissingScoresError as the policy says.
 
-    `halves` names the metrics whose own rule counts a tie as ½ (the human row), `reference`
-    those that are shown beside the others and take no rank.
+    `halves` names the metrics whose own rule counts a tie as ½ and `sparse` those that score
+    only some images by their nature (the human row is both); `reference` those that are shown
+    beside the others and take no rank.
     """
-    evaluations = evaluate_all(layout, scores, policy=policy, halves=halves)
+    evaluations = evaluate_all(layout, scores, policy=policy, halves=halves, sparse=sparse)
     results = {n: metric_result(n, e, scores=scores[n]) for n, e in evaluations.items()}
     drawn = bootstrap(layout, {n: e.values for n, e in evaluations.items()}, draws=draws, seed=seed)
     ranked = _ranked(results, reference)

@@ -71,6 +71,10 @@ class Side:
         """Only the images where `keep` is true."""
         return Side(self.pair[keep], self.generator[keep])
 
+    def renumber(self, number: Ints) -> Side:
+        """The same images with pair `number[p]` instead of p."""
+        return Side(number[self.pair], self.generator)
+
 
 class Groups:
     """A partition of n entries: `key` names each entry's group, any integers ≥ 0."""
@@ -129,12 +133,42 @@ class Layout:
         has_q = self.contrast.by_pair.counts(self.n_pairs) > 0
         return np.stack([has_p, has_q, has_p & has_q, has_p & has_q])
 
-    def keep_images(self, prompt: Bools, contrast: Bools) -> Layout:
-        """The same pairs with only some images, e.g. those of one generator."""
-        return Layout(
-            self.pair_ids, self.texts, self.categories, self.category, self.generators,
-            self.prompt.take(prompt), self.contrast.take(contrast), self.facets,
-        )  # fmt: skip
+    def restrict(
+        self,
+        *,
+        pairs: Bools | None = None,
+        prompt: Bools | None = None,
+        contrast: Bools | None = None,
+    ) -> tuple[Layout, Bools, Bools]:
+        """Only some pairs and images; returns the masks of the images that stay, too.
+
+        Pairs and categories that have no image left are dropped.
+        """  # fmt: skip
+        keep_p = np.ones(len(self.prompt), dtype=bool) if prompt is None else prompt
+        keep_q = np.ones(len(self.contrast), dtype=bool) if contrast is None else contrast
+        if pairs is not None:
+            keep_p = keep_p & pairs[self.prompt.pair]
+            keep_q = keep_q & pairs[self.contrast.pair]
+        left = np.zeros(self.n_pairs, dtype=bool)
+        left[self.prompt.pair[keep_p]] = True
+        left[self.contrast.pair[keep_q]] = True
+        chosen = np.flatnonzero(left)
+        number = np.cumsum(left) - 1
+        codes, category = np.unique(self.category[chosen], return_inverse=True)
+        return (
+            Layout(
+                pair_ids=tuple(self.pair_ids[i] for i in chosen),
+                texts=tuple(self.texts[i] for i in chosen),
+                categories=tuple(self.categories[i] for i in codes),
+                category=category.astype(np.int64),
+                generators=self.generators,
+                prompt=self.prompt.take(keep_p).renumber(number),
+                contrast=self.contrast.take(keep_q).renumber(number),
+                facets={k: tuple(v[i] for i in chosen) for k, v in self.facets.items()},
+            ),
+            keep_p,
+            keep_q,
+        )
 
 
 @dataclass(frozen=True)
@@ -151,7 +185,7 @@ class Scores:
     """s(T, j) for j in Q."""
 
     def keep_images(self, prompt: Bools, contrast: Bools) -> Scores:
-        """Only some images of each side, as `Layout.keep_images` does."""
+        """Only some images of each side, by the masks that `Layout.restrict` returns."""
         return Scores(
             self.prompt_own[prompt],
             self.prompt_other[prompt],

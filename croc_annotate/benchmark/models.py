@@ -13,8 +13,26 @@ class RunState(models.TextChoices):
     """The life of a run."""
 
     RUNNING = "running", _("Running")
+    PARTIAL = "partial", _("Partial")
     DONE = "done", _("Done")
     FAILED = "failed", _("Failed")
+    REPLACED = "replaced", _("Replaced")
+
+
+class MetricRunQuerySet(models.QuerySet["MetricRun"]):
+    """Runs in domain words."""
+
+    def on(self, release: Release) -> MetricRunQuerySet:
+        """Of one release: runs on different releases are never compared."""
+        return self.filter(release=release)
+
+    def shown(self) -> MetricRunQuerySet:
+        """Finished, neither a trial nor replaced by a later import, and not a replicate."""
+        return self.filter(state=RunState.DONE, replicate="")
+
+    def with_metric(self) -> MetricRunQuerySet:
+        """With the metric's row, oldest first."""
+        return self.select_related("metric").order_by("id")
 
 
 class MetricVersion(models.Model):
@@ -36,9 +54,15 @@ class MetricRun(models.Model):
 
     release = models.ForeignKey(Release, on_delete=models.PROTECT, related_name="runs")
     metric = models.ForeignKey(MetricVersion, on_delete=models.PROTECT, related_name="runs")
-    state = models.CharField(max_length=7, choices=RunState, default=RunState.RUNNING)
+    state = models.CharField(max_length=8, choices=RunState, default=RunState.RUNNING)
     origin = models.CharField(max_length=10, default="computed")
+    replicate = models.CharField(
+        max_length=40, blank=True, help_text=_("A repetition that is compared, never ranked.")
+    )
+    options = models.JSONField(default=dict, help_text=_("What a worker needs to go on."))
     error = models.TextField(blank=True)
+    reasons = models.JSONField(default=list, help_text=_("Why scores are missing, in words."))
+    n_total = models.PositiveBigIntegerField(default=0)
     n_scores = models.PositiveBigIntegerField(default=0)
     n_reused = models.PositiveBigIntegerField(default=0)
     n_missing = models.PositiveBigIntegerField(default=0)
@@ -47,6 +71,8 @@ class MetricRun(models.Model):
     environment = models.JSONField(default=dict)
     started_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True, blank=True)
+
+    objects = MetricRunQuerySet.as_manager()
 
     class Meta:
         ordering = ["-id"]

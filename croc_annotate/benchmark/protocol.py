@@ -41,8 +41,8 @@ class Tally:
 
     def points(self, ties: Ties) -> Floats:
         """What each pair earns: wins, and half a point a tie where ties count half."""
-        points: Floats = self.wins + (0.5 * self.ties if ties == "half" else 0.0)
-        return points
+        points: Floats = self.wins.astype(np.float64)
+        return points + 0.5 * self.ties if ties == "half" else points
 
     def counted(self, missing: Missing) -> Ints:
         """The comparisons that enter the mean: all of them, or the scored ones."""
@@ -51,9 +51,10 @@ class Tally:
     def values(self, *, ties: Ties, missing: Missing) -> Floats:
         """Each pair's share of right comparisons; NaN where a pair has none."""
         counted = self.counted(missing)
-        return np.divide(
+        values: Floats = np.divide(
             self.points(ties), counted, out=np.full(len(counted), np.nan), where=counted > 0
         )
+        return values
 
 
 @dataclass(frozen=True)

@@ -50,14 +50,27 @@ class MetricResult:
 
 
 def evaluate_all(
-    layout: Layout, scores: Mapping[str, Scores], *, policy: Policy, halves: frozenset[str]
+    layout: Layout,
+    scores: Mapping[str, Scores],
+    *,
+    policy: Policy,
+    halves: frozenset[str] = frozenset(),
+    sparse: frozenset[str] = frozenset(),
 ) -> dict[str, Evaluation]:
-    """Evaluate each metric; those in `halves` count a tie as ½ by their own rule."""
+    """Evaluate each metric.
+
+    Those in `halves` count a tie as ½ by their own rule; those in `sparse` score only some
+    images by their nature, so that what they lack is always skipped.
+    """
     return {
         name: protocol.evaluate(
             layout,
             own,
-            policy=replace(policy, ties="half") if name in halves else policy,
+            policy=replace(
+                policy,
+                ties="half" if name in halves else policy.ties,
+                missing="skip" if name in sparse else policy.missing,
+            ),
             name=name,
         )
         for name, own in scores.items()

@@ -99,7 +99,7 @@ def _crochum(options: dict[str, Any]) -> dict[str, Any]:
     policy = Policy(ties=options["ties"], missing=options["missing"], margin=options["margin"])
     if options["intervals"]:
         return {**board_json(build_board(layout, scores, policy=policy)), "absent": tables.absent}
-    evaluations = evaluate_all(layout, scores, policy=policy, halves=frozenset())
+    evaluations = evaluate_all(layout, scores, policy=policy)
     return {
         "missing": policy.missing,
         "ties": policy.ties,

@@ -1,0 +1,154 @@
+"""The leaderboard as a figure for a paper or a talk (matplotlib, no Django)."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+
+from croc_annotate.benchmark.intervals import AVERAGE
+from croc_annotate.benchmark.render import heat
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from croc_annotate.benchmark.board import Board, Entry
+
+# Orange, white, blue: readable for colour-blind eyes and in grey.
+DIVERGING = LinearSegmentedColormap.from_list(
+    "croc", ["#b35806", "#f1a340", "#fee0b6", "#f7f7f7", "#c3dbee", "#5b9bd0", "#1f5fa6"]
+)
+_INK, _MUTED, _LINE, _BLUE = "#1c2128", "#5b6470", "#d5dae0", "#1f5fa6"
+_STYLE: Any = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["Inter", "Helvetica Neue", "Arial", "DejaVu Sans"],
+    "font.size": 8.5,
+    "text.color": _INK,
+    "axes.labelcolor": _INK,
+    "axes.edgecolor": _LINE,
+    "xtick.color": _MUTED,
+    "ytick.color": _INK,
+    "pdf.fonttype": 42,  # text stays text: editable, searchable
+    "svg.hashsalt": "croc",
+    "axes.unicode_minus": True,
+}
+
+
+def draw(board: Board, *, title: str, form: str) -> bytes:
+    """Ranking with intervals above the two heat maps; `form` is png, pdf or svg."""
+    with mpl.rc_context(_STYLE):
+        n = len(board.entries)
+        figure = Figure(figsize=(9.6, 2.6 + 0.62 * n), layout="constrained")
+        FigureCanvasAgg(figure)
+        grid = figure.add_gridspec(2, 2, height_ratios=[0.26 * n + 0.7, 0.36 * n + 1.0])
+        _ranking(figure.add_subplot(grid[0, :]), board)
+        for column, part in enumerate(("text", "image")):
+            axes = figure.add_subplot(grid[1, column])
+            _heat_map(axes, board, part, with_labels=column == 0)
+        figure.suptitle(_headline(board, title), x=0.01, ha="left", fontsize=10)
+        out = io.BytesIO()
+        # No date: equal boards give equal files.
+        metadata = {"CreationDate": None} if form == "pdf" else {"Software": None}
+        figure.savefig(out, format=form, dpi=200, metadata=metadata)
+        return out.getvalue()
+
+
+def _headline(board: Board, title: str) -> str:
+    layout = board.layout
+    images = len(layout.prompt) + len(layout.contrast)
+    return f"{title}  ·  {layout.n_pairs:,} pairs, {images:,} verified images"
+
+
+def _ranking(axes: Axes, board: Board) -> None:
+    """A dot and its 95 % interval a metric; hollow dots are reference rows."""
+    for row, entry in enumerate(board.entries):
+        value = entry.overall
+        bounds = entry.bounds[AVERAGE]["overall"]
+        colour = _MUTED if entry.reference else _BLUE
+        if bounds.low is not None and bounds.high is not None:
+            axes.hlines(row, bounds.low, bounds.high, color=colour, linewidth=1.6)
+        if value is not None:
+            face = "white" if entry.reference or not entry.result.complete else colour
+            axes.plot([value], [row], "o", ms=5.5, mfc=face, mec=colour, mew=1.3)
+            axes.annotate(
+                f"{value:.3f}", (1.0, row), xycoords=("axes fraction", "data"),
+                xytext=(8, 0), textcoords="offset points", va="center", annotation_clip=False,
+            )  # fmt: skip
+        axes.annotate(
+            entry.group, (1.0, row), xycoords=("axes fraction", "data"),
+            xytext=(44, 0), textcoords="offset points", va="center", color=_MUTED,
+            annotation_clip=False,
+        )  # fmt: skip
+    axes.axvline(0.5, color=_LINE, linewidth=1, zorder=0)
+    axes.set_yticks(range(len(board.entries)), [_row_label(e) for e in board.entries])
+    axes.set_ylim(len(board.entries) - 0.4, -0.6)
+    low = min([0.45, *(b for e in board.entries if (b := _lowest(e)) is not None)])
+    axes.set_xlim(low - 0.02, 1.0)
+    axes.set_xlabel(
+        "accuracy, mean of the four directions (95 % interval; 0.5 is chance). "
+        "Metrics that share a letter cannot be told apart.",
+        color=_MUTED,
+    )
+    _bare(axes)
+    axes.grid(axis="x", color=_LINE, linewidth=0.5)
+    axes.set_axisbelow(True)
+
+
+def _heat_map(axes: Axes, board: Board, part: str, *, with_labels: bool) -> None:
+    categories = [*board.layout.categories, "AVG"]
+    values = np.array([_heat_row(entry, part, board.layout.categories) for entry in board.entries])
+    axes.imshow(np.ma.masked_invalid(values), cmap=DIVERGING, vmin=-1, vmax=1, aspect="auto")
+    for (row, column), value in np.ndenumerate(values):
+        if np.isnan(value):
+            axes.text(column, row, "–", ha="center", va="center", color=_MUTED)
+        else:
+            # White on the dark ends, ink elsewhere.
+            colour = "white" if abs(value) > 0.72 else _INK
+            axes.text(column, row, _signed(value), ha="center", va="center", color=colour,
+                      fontsize=7.5)  # fmt: skip
+    axes.axvline(len(categories) - 1.5, color="white", linewidth=3)
+    axes.set_xticks(range(len(categories)), [c.replace("_", " ") for c in categories])
+    axes.tick_params(axis="x", rotation=35, length=0)
+    for label in axes.get_xticklabels():
+        label.set_horizontalalignment("right")
+        label.set_rotation_mode("anchor")
+    axes.set_yticks(
+        range(len(board.entries)), [e.label for e in board.entries] if with_labels else []
+    )
+    axes.tick_params(axis="y", length=0)
+    axes.set_title(f"{part.capitalize()}-based (−1 always wrong, 0 chance, 1 always right)",
+                   loc="left", fontsize=8.5)  # fmt: skip
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+
+
+def _heat_row(entry: Entry, part: str, categories: tuple[str, ...]) -> list[float]:
+    cells = [heat(entry.result.categories[c][part]) for c in categories]
+    cells.append(heat(entry.result.average[part]))
+    return [float("nan") if v is None else v for v in cells]
+
+
+def _row_label(entry: Entry) -> str:
+    place = f"{entry.rank}. " if entry.rank else ""
+    note = "" if entry.result.complete else " (incomplete)"
+    return f"{place}{entry.label}{note}"
+
+
+def _lowest(entry: Entry) -> float | None:
+    low = entry.bounds[AVERAGE]["overall"].low
+    return low if low is not None else entry.overall
+
+
+def _signed(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−")
+
+
+def _bare(axes: Axes) -> None:
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.tick_params(axis="both", length=0)

@@ -1,0 +1,123 @@
+"""manage.py leaderboard: the ranking of a release's metrics, in six formats."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from argparse import RawDescriptionHelpFormatter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from croc_annotate.benchmark.board import board_json
+from croc_annotate.benchmark.boards import EmptyBoardError, View, release_board
+from croc_annotate.benchmark.intervals import DRAWS, SEED
+from croc_annotate.benchmark.protocol import MissingScoresError, Policy
+from croc_annotate.benchmark.render import csv_text, latex, text
+from croc_annotate.lib.atomic import write_atomically
+from croc_annotate.releases.selectors import ReleaseNotFoundError, find_release
+
+if TYPE_CHECKING:
+    from django.core.management.base import CommandParser
+
+    from croc_annotate.benchmark.board import Board
+    from croc_annotate.releases.models import Release
+
+FORMATS = ("table", "csv", "json", "latex", "png", "pdf")
+
+
+class Command(BaseCommand):
+    """Print or draw the leaderboard."""
+
+    help = """The leaderboard of a release: ranks, groups, intervals, both heat maps.
+
+Metrics are ranked by the mean of the four directions, averaged over categories. Metrics that
+share a letter cannot be told apart (paired bootstrap over contrast pairs, Holm's correction).
+A row that misses a category is marked and not ranked; `random` and `human` are reference rows.
+
+table, csv and json go to standard output, latex too (booktabs); png and pdf need --out.
+
+Examples:
+  manage.py leaderboard
+  manage.py leaderboard --release CROChum --missing loss --format json
+  manage.py leaderboard --format pdf --out leaderboard.pdf"""
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        """Keep the line breaks of the help text."""
+        kwargs["formatter_class"] = RawDescriptionHelpFormatter
+        return super().create_parser(prog_name, subcommand, **kwargs)
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("--release", default="", help="name or name@version (default: newest)")
+        parser.add_argument("--missing", choices=["error", "skip", "loss"], default="error")
+        parser.add_argument("--ties", choices=["loss", "half"], default="loss")
+        parser.add_argument("--margin", type=float, default=0.0, help="smaller differences tie")
+        parser.add_argument("--generator", default="", help="only this generator's images")
+        parser.add_argument("--category", action="append", default=[], help="only this; repeatable")
+        parser.add_argument(
+            "--on-human", action="store_true", help="only images that the human row has votes on"
+        )
+        parser.add_argument("--draws", type=int, default=DRAWS, help="of the bootstrap")
+        parser.add_argument("--seed", type=int, default=SEED, help="of the bootstrap")
+        parser.add_argument("--format", choices=FORMATS, default="table")
+        parser.add_argument("--out", type=Path, metavar="FILE", help="write here")
+        parser.add_argument("--force", action="store_true", help="overwrite FILE")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run the command."""
+        start = time.perf_counter()
+        out: Path | None = options["out"]
+        if options["format"] in {"png", "pdf"} and out is None:
+            raise CommandError(f"--format {options['format']} needs --out FILE.", returncode=2)
+        if out is not None and out.exists() and not options["force"]:
+            raise CommandError(f"{out} is there already; use --force to overwrite it.")
+        try:
+            release = find_release(options["release"])
+            board = release_board(release, _view(options))
+        except MissingScoresError as error:
+            raise CommandError(f"{error} (--missing skip, --missing loss)") from error
+        except (ReleaseNotFoundError, EmptyBoardError) as error:
+            raise CommandError(str(error)) from error
+        data = render(release, board, options["format"])
+        if out is not None:
+            write_atomically(out, data, force=options["force"])
+            self.stdout.write(
+                f"Wrote {len(board.entries)} metrics to {out} "
+                f"in {time.perf_counter() - start:.1f} s."
+            )
+            return
+        self.stdout.write(data.decode())
+        if options["format"] == "table":
+            self.stdout.write(
+                f"{len(board.entries)} metrics on “{release}” "
+                f"in {time.perf_counter() - start:.1f} s."
+            )
+        sys.stdout.flush()
+
+
+def render(release: Release, board: Board, form: str) -> bytes:
+    """The board in one of the formats."""
+    title = str(release)
+    if form == "json":
+        document = {"release": title, "release_sha256": release.sha256, **board_json(board)}
+        return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1).encode()
+    if form in {"png", "pdf"}:
+        from croc_annotate.benchmark import figures  # matplotlib takes a second to import
+
+        return figures.draw(board, title=title, form=form)
+    writers = {"csv": csv_text, "latex": latex, "table": text}
+    return writers[form](board, title=title).encode()
+
+
+def _view(options: dict[str, Any]) -> View:
+    return View(
+        policy=Policy(ties=options["ties"], missing=options["missing"], margin=options["margin"]),
+        generator=options["generator"],
+        categories=tuple(options["category"]),
+        voted_only=options["on_human"],
+        draws=options["draws"],
+        seed=options["seed"],
+    )
