@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 BANK_FOLDER = Path(__file__).parent / "bank"
+BUILTIN_BANK = "croc-annotate"
 # The research code spells one category its own way; here it has one spelling only.
 PUBLISHED_SPELLING = "spacial_relation"
 OUR_SPELLING = "spatial_relation"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+from functools import reduce
+from operator import or_
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -50,6 +52,20 @@ class ContrastPairQuerySet(models.QuerySet["ContrastPair"]):
     def in_bank(self, bank: str) -> ContrastPairQuerySet:
         """Pairs that came from one bank."""
         return self.filter(bank=bank)
+
+    def with_images(self) -> ContrastPairQuerySet:
+        """Pairs that candidates were made or asked for: their texts are fixed."""
+        # A later room's rows, reached by the relation's name only.
+        return self.filter(candidates__isnull=False).distinct()
+
+    def search(self, words: str) -> ContrastPairQuerySet:
+        """Pairs whose id, texts or labels contain each of the words."""
+        found = self
+        for word in words.split():
+            fields = ("slug", "prompt", "contrast", "alt_contrast", "property", "topic", "entity")
+            parts = (models.Q(**{f"{field}__icontains": word}) for field in fields)
+            found = found.filter(reduce(or_, parts))
+        return found
 
     def in_order(self) -> ContrastPairQuerySet:
         """In the order of the categories, then as loaded."""
