@@ -32,6 +32,9 @@ METRICS: Mapping[str, str] = {
     "vqascore": f"{_HERE}.vqascore:VqaScore",
     "clip-flant5": f"{_HERE}.clip_flant5:ClipFlanT5",
     "crocscore": f"{_HERE}.crocscore:CrocScore",
+    "bvqa-hf": f"{_HERE}.bvqa:BlipVqa",
+    "vqascore-openai": f"{_HERE}.vqascore_openai:VqaScoreOpenAi",
+    "onnx-dual-encoder": f"{_HERE}.onnx_dual_encoder:OnnxDualEncoder",
 }
 
 

@@ -325,7 +325,7 @@ def adapter_scale(settings: Mapping[str, Any], down: torch.Tensor) -> float:
     alpha = settings.get("lora_alpha")
     if alpha is None:
         raise MetricError("The checkpoint has a vision adapter but does not state its lora_alpha.")
-    return float(alpha) / down.shape[0]
+    return float(alpha) / int(down.shape[0])
 
 
 def merged(

@@ -5,7 +5,6 @@ Reached only from metric files, which the registry loads by dotted path.
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,14 +25,12 @@ from huggingface_hub.errors import (
 from safetensors import SafetensorError
 
 from croc_annotate.benchmark.metric import MetricError, MetricMemoryError, MetricOptions
+from croc_annotate.benchmark.metrics.model_folder import folder_digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-
-_WHOLE_FILE = 64 * 2**20  # larger files enter the digest by samples
-_SAMPLES, _SAMPLE_BYTES = 64, 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,31 +94,6 @@ def _commit_of(path: Path) -> str:
     """The commit in a path of the hub's cache: …/snapshots/<commit>/config.json."""
     parts = path.parts
     return parts[parts.index("snapshots") + 1] if "snapshots" in parts else "unknown"
-
-
-def folder_digest(folder: Path) -> str:
-    """SHA-256 over names, sizes and contents of a model's files (large files by 64 samples)."""
-    digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*")):
-        relative = path.relative_to(folder)
-        if not path.is_file() or any(part.startswith(".") for part in relative.parts):
-            continue
-        size = path.stat().st_size
-        digest.update(f"{relative.as_posix()}\0{size}\0".encode())
-        with path.open("rb") as file:
-            for start, length in _ranges(size):
-                file.seek(start)
-                digest.update(file.read(length))
-    return digest.hexdigest()
-
-
-def _ranges(size: int) -> Iterator[tuple[int, int]]:
-    if size <= _WHOLE_FILE:
-        yield 0, size
-        return
-    step = (size - _SAMPLE_BYTES) / (_SAMPLES - 1)
-    for index in range(_SAMPLES):
-        yield int(index * step), _SAMPLE_BYTES
 
 
 def fetch(checkpoint: Checkpoint, file: str) -> Path:

@@ -509,3 +509,50 @@ def phi4_published(folder: Path) -> Path:
     }  # fmt: skip
     (folder / "config.json").write_text(json.dumps(described), "utf-8")
     return folder
+
+
+def blip_vqa(folder: Path) -> Path:
+    """BlipForQuestionAnswering over the tests' words; [DEC] starts an answer, [ENC] a question."""
+    from transformers import BlipConfig, BlipForQuestionAnswering
+    from transformers.models.blip.image_processing_pil_blip import BlipImageProcessorPil
+
+    specials = BERT_SPECIALS | {"bos_token": "[DEC]"}
+    vocabulary = save_word_tokenizer(folder, specials=specials, longest=64)
+    config = BlipConfig(
+        text_config={
+            "vocab_size": len(vocabulary) + 1,  # the last one is [ENC]
+            "hidden_size": 32,
+            "encoder_hidden_size": 32,
+            "intermediate_size": 48,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "max_position_embeddings": 64,
+            "bos_token_id": vocabulary.index("[DEC]"),
+            "sep_token_id": vocabulary.index("[SEP]"),
+            "eos_token_id": vocabulary.index("[SEP]"),
+            "pad_token_id": 0,
+        },
+        vision_config={
+            "hidden_size": 32,
+            "intermediate_size": 48,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "image_size": 32,
+            "patch_size": 8,
+        },
+    )
+    torch.manual_seed(31)
+    model = louder(BlipForQuestionAnswering(config), factor=8.0)
+    louder(model.vision_model.embeddings.patch_embedding, factor=20.0)
+    for layer in model.text_encoder.encoder.layer:
+        louder(layer.crossattention, factor=4.0)
+    model.save_pretrained(folder)
+    BlipImageProcessorPil(size={"height": 32, "width": 32}).save_pretrained(folder)
+    return folder
+
+
+def blip_enc_token(folder: Path) -> int:
+    """The id that stands in for BLIP's 30523."""
+    import json
+
+    return int(json.loads((folder / "config.json").read_text())["text_config"]["vocab_size"]) - 1
