@@ -50,13 +50,15 @@ class ScenesPipeline:
     def render(self, text: str, seeds: Sequence[int]) -> Iterator[Outcome]:
         """Yield one drawing per seed; a sentence outside the grammar fails with its reason."""
         settings = self.spec.settings
+        # Two rows of this pipeline are two generators: they must not draw the same pictures.
+        hand = "" if self.spec.slug == SLUG else self.spec.slug
         try:
             asked = parse(text)
         except SceneError as error:
             yield from (RenderFailure(seed, str(error)) for seed in seeds)
             return
         for seed in seeds:
-            dice = Dice("error", text, seed)
+            dice = Dice("error", hand, text, seed)
             truth = dice.unit() >= settings.error_rate
             scene = asked if truth else wrong(asked, dice)
             facts = {
@@ -65,7 +67,7 @@ class ScenesPipeline:
                 "error_rate": settings.error_rate,
                 "drawn": scene.as_facts(),
             }
-            yield RenderedImage(seed, image=draw(scene, seed, settings.width), facts=facts)
+            yield RenderedImage(seed, image=draw(scene, seed, settings.width, hand), facts=facts)
 
     def describe(self) -> dict[str, object]:
         """Provenance that all drawings share."""

@@ -42,9 +42,12 @@ GROUNDED = (
 DRAWN_SIZE = 512
 
 
-def draw(scene: Scene, seed: int, size: int = DRAWN_SIZE) -> Image.Image:
-    """Draw the scene as an RGB picture; equal (scene text, seed, size) give equal pixels."""
-    dice = Dice("scene", scene.text, seed)
+def draw(scene: Scene, seed: int, size: int = DRAWN_SIZE, hand: str = "") -> Image.Image:
+    """Draw the scene as an RGB picture; equal (scene text, seed, size, hand) give equal pixels.
+
+    Another ``hand`` lays the same scene out in another way, as a second generator would.
+    """
+    dice = Dice("scene", hand, scene.text, seed)
     canvas = Canvas(size, (245, 243, 238))
     COMPOSERS[scene.kind](canvas, scene, dice)
     return canvas.finish()

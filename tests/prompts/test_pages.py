@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from django.test.client import MULTIPART_CONTENT
 from django.urls import reverse
 
 from croc_annotate.prompts.bank import parse_bank
@@ -45,6 +46,10 @@ POSTS = {"prompts:retire", "prompts:reinstate", "api-prompts-check"}
 RANKS = {None: 0, "annotator": 1, "reviewer": 2, "admin": 3}
 
 
+def _content_type(name: str) -> str:
+    return "application/json" if name.startswith("api") else MULTIPART_CONTENT
+
+
 @pytest.mark.parametrize(("name", "args", "needed"), PAGES)
 @pytest.mark.parametrize("role", [None, "annotator", "reviewer", "admin"])
 def test_each_role_gets_in_where_it_should_and_nowhere_else(
@@ -52,8 +57,11 @@ def test_each_role_gets_in_where_it_should_and_nowhere_else(
 ) -> None:
     if role:
         client.force_login(make_user(role))
-    send = client.post if name in POSTS else client.get
-    status = send(reverse(name, args=args)).status_code
+    address = reverse(name, args=args)
+    if name in POSTS:
+        status = client.post(address, {}, content_type=_content_type(name)).status_code
+    else:
+        status = client.get(address).status_code
     if RANKS[role] >= RANKS[needed]:
         assert status in (200, 302)
     elif role is None and not name.startswith("api"):
