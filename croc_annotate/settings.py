@@ -282,6 +282,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "global_keyprefix": env.str("REDIS_PREFIX", default="croc:"),
 }
 CELERY_TIMEZONE = "UTC"
+# A generation worker that was not heard of for this long has lost what it held.
+GENERATION_LEASE_SECONDS = env.float("GENERATION_LEASE_SECONDS", default=180.0)
 CELERY_BEAT_SCHEDULE: dict[str, Any] = {}
 
 # --- API -------------------------------------------------------------------------------------
@@ -331,3 +333,8 @@ LOGGING = {
     # One line a request comes from RequestLogMiddleware; Django's own repeats it.
     "loggers": {"django.server": {"level": "WARNING"}},
 }
+
+# --- crowd platform --------------------------------------------------------------------------
+PROLIFIC_API_URL = env.str("PROLIFIC_API_URL", default="https://api.prolific.com")
+PROLIFIC_API_TOKEN = env.str("PROLIFIC_API_TOKEN", default="")
+PROLIFIC_WEBHOOK_SECRET = env.str("PROLIFIC_WEBHOOK_SECRET", default="")

@@ -27,6 +27,10 @@ class DoesNotFit(PipelineError):  # noqa: N818 - a state of the device, not a fa
     """The batch needs more memory than the device has; a smaller one may fit."""
 
 
+class DeviceLost(PipelineError):  # noqa: N818 - a state of the device, not a fault
+    """The device is in a state that only a fresh process can leave."""
+
+
 class OutOfBudget(PipelineError):  # noqa: N818 - a decision, not a fault
     """A paid source reached the spending cap of its settings."""
 

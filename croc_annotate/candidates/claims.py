@@ -72,7 +72,9 @@ def release_claim(*, token: str) -> int:
 
 def waiting_groups(*, at: datetime, generator_id: int | None = None) -> list[Group]:
     """Groups with claimable candidates, by generator and then by text."""
-    rows = Candidate.objects.claimable(at)
+    rows = Candidate.objects.claimable(at).filter(generator__active=True).exclude(
+        generator__pipeline=""  # made elsewhere: no worker can render them
+    )
     if generator_id is not None:
         rows = rows.filter(generator_id=generator_id)
     keys = rows.values_list("generator_id", "pair_id", "side").distinct()

@@ -39,14 +39,15 @@ def store_image(
     data: bytes,
     provenance: Mapping[str, object],
     claim: str = "",
+    derived: imagefiles.Derived | None = None,
 ) -> Candidate:
     """Give a candidate its image, exactly once; return the row as it now is.
 
     A candidate that has an image keeps it: the new one is dropped. With ``claim`` the same
-    holds when the candidate is held by another claim. Raises BadImageError before anything
-    is written.
+    holds when the candidate is held by another claim. ``derived`` are the copies of exactly
+    these bytes, if they are made already. Raises BadImageError before anything is written.
     """
-    derived = imagefiles.derive(data)
+    derived = derived or imagefiles.derive(data)
     names = fresh_names(imagefiles.SUFFIXES[derived.facts.format])
     if _announce(candidate.pk, names, claim):
         files = (data, derived.display, derived.preview)

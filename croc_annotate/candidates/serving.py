@@ -30,7 +30,7 @@ _CACHE_SECONDS = 86_400
 
 def image_response(request: HttpRequest, *, name: str) -> HttpResponseBase:
     """The file under a storage name; raises Http404 when it is not there."""
-    if not isinstance(default_storage._wrapped, FileSystemStorage):  # type: ignore[attr-defined]  # LazyObject
+    if not isinstance(default_storage, FileSystemStorage):
         return _signed(name)
     etag = f'"{PurePosixPath(name).stem}"'
     unchanged = get_conditional_response(request, etag=etag)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from django.core.files.base import ContentFile
-from django.core.files.storage import default_storage
+from django.core.files.storage import FileSystemStorage, default_storage
 
 from croc_annotate.candidates.models import random_key
 from croc_annotate.lib.imagefiles import DISPLAY_SUFFIX
@@ -53,6 +53,16 @@ def write_file(name: str, data: bytes) -> None:
     if written != name:  # a random 128-bit name that exists already: a broken random source
         default_storage.delete(written)
         raise RuntimeError(f"The storage holds a file named {name} already.")
+
+
+def storage_errors() -> tuple[type[Exception], ...]:
+    """What the configured storage raises when it cannot be reached or refuses."""
+    if isinstance(default_storage, FileSystemStorage):
+        return (OSError,)
+    from boto3.exceptions import Boto3Error
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    return (OSError, Boto3Error, BotoCoreError, ClientError)
 
 
 def read_file(name: str) -> bytes:

@@ -17,6 +17,7 @@ import transformers
 from PIL import Image
 
 from generation.pipeline import (
+    DeviceLost,
     DoesNotFit,
     GeneratorSpec,
     Outcome,
@@ -179,6 +180,7 @@ class TorchRunner:
             return act()
         except RuntimeError as error:  # torch.OutOfMemoryError is one
             if not _is_memory(error):
+                _refuse_lost_device(error)
                 raise
             reason = str(error).splitlines()[0]
         # Outside the handler: the traceback would keep the batch's tensors alive.
@@ -251,6 +253,12 @@ def _torchao(part: str, config: Any) -> Any:
 def _is_memory(error: RuntimeError) -> bool:
     text = str(error)
     return isinstance(error, torch.OutOfMemoryError) or any(m in text for m in _MEMORY_MESSAGES)
+
+
+def _refuse_lost_device(error: RuntimeError) -> None:
+    """After an illegal access or a failed assertion every further CUDA call fails too."""
+    if "CUDA error" in str(error):
+        raise DeviceLost(str(error).splitlines()[0]) from error
 
 
 def _empty_cache() -> None:

@@ -1,0 +1,232 @@
+"""A worker: claims waiting candidates, has them drawn, stores each image as soon as it is there.
+
+The rows are the truth. The worker may be killed at any instruction: what it held becomes
+claimable when its lease runs out, and an image is either stored whole or not at all.
+
+The thread that runs here does everything with the database; the device has a thread of its
+own and finds its next batch waiting; PNGs are encoded in a few more.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import socket
+import threading
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from django.utils import timezone
+
+from croc_annotate.candidates.claims import Claim, Group, claim_batch, release_claim
+from croc_annotate.candidates.services import fail_candidate, store_image
+from generation.batching import FittingBatches
+from generation.budget import check_budget
+from generation.device import Batch, Device
+from generation.finishing import FinishedImage, finish
+from generation.heart import LEASE, Heart
+from generation.patience import patiently
+from generation.pipeline import OutOfBudget, PipelineError, RenderFailure
+from generation.registry import build_pipeline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from croc_annotate.candidates.models import Candidate, Generator
+    from generation.pipeline import Pipeline
+
+logger = logging.getLogger(__name__)
+
+_ENCODERS = 2
+
+
+@dataclass
+class Tally:
+    """What became of a group: images stored, candidates given up, and whether work is left."""
+
+    rendered: int = 0
+    failed: int = 0
+    stopped: bool = False
+
+
+@dataclass(frozen=True)
+class _Handed:
+    """A claim whose candidates are with the device."""
+
+    claim: Claim
+    batch: Batch
+
+
+class Worker:
+    """One process on one device. Not shared between threads."""
+
+    def __init__(self, *, queue: str = "gpu") -> None:
+        self.name = f"{socket.gethostname()[:60]}:{os.getpid()}:{secrets.token_hex(2)}"
+        self.stop = threading.Event()
+        self.heart = Heart(self.name, queue)
+        self._loaded: _Loaded | None = None
+        self._encoders = ThreadPoolExecutor(_ENCODERS, thread_name_prefix="encode")
+
+    def start(self) -> None:
+        """Be seen, and keep what is claimed."""
+        patiently(self.heart.start)
+
+    def close(self) -> None:
+        """Give the device back and say good-bye."""
+        self._unload()
+        self._encoders.shutdown()
+        self.heart.stop()
+
+    def render_group(self, group: Group, watch: Callable[[Candidate], None] | None = None) -> Tally:
+        """Render what a group waits for, until nothing is left or `stop` is set.
+
+        `watch` is called with each candidate that got its image or its failure. Raises
+        PipelineError when the generator cannot work now; its candidates wait on.
+        """
+        tally = Tally()
+        handed: deque[_Handed] = deque()
+        try:
+            self._hand_next(group, handed)
+            while handed:
+                self._hand_next(group, handed)  # the device finds it when this batch ends
+                for candidate, result in self._finished(handed[0]):
+                    self._settle(candidate, result, handed[0].claim.token, tally)
+                    if watch:
+                        watch(candidate)
+                handed.popleft()
+        finally:
+            self._give_back(handed)
+        tally.stopped = self.stop.is_set()
+        return tally
+
+    # -- steps --------------------------------------------------------------------
+
+    def _hand_next(self, group: Group, handed: deque[_Handed]) -> None:
+        """Claim a batch and hand it to the device, unless two are there or we are to stop."""
+        if self.stop.is_set() or len(handed) > 1:
+            return
+        size = self._loaded.batches.size if self._loaded else 1
+        claim = patiently(partial(self._claim, group, size))
+        if not claim.candidates:
+            return
+        first = claim.candidates[0]
+        try:
+            loaded = self._load(first.generator)
+            check_budget(first.generator, loaded.pipeline.spec.settings)
+        except PipelineError:
+            patiently(partial(release_claim, token=claim.token))
+            raise
+        text = first.pair.generation_text(first.side)
+        self.heart.doing = f"{first.generator.slug} · {first.pair.slug} · {first.side}"
+        batch = loaded.device.submit(text, [candidate.seed for candidate in claim.candidates])
+        handed.append(_Handed(claim, batch))
+
+    def _claim(self, group: Group, size: int) -> Claim:
+        now = timezone.now()
+        return claim_batch(group=group, worker=self.name, limit=size, at=now, lease=LEASE)
+
+    def _finished(
+        self, handed: _Handed
+    ) -> Iterator[tuple[Candidate, FinishedImage | RenderFailure]]:
+        """Candidates with their encoded image or failure; encoding runs beside the device."""
+        by_seed = {candidate.seed: candidate for candidate in handed.claim.candidates}
+        shared = self._shared_provenance()
+        encoding: deque[Future[FinishedImage | RenderFailure]] = deque()
+        for outcome in handed.batch.outcomes():
+            encoding.append(
+                self._encoders.submit(finish, outcome, text=handed.batch.text, shared=shared)
+            )
+            # Store what is ready without waiting; hold few pictures in memory.
+            while encoding and (encoding[0].done() or len(encoding) > _ENCODERS * 2):
+                result = encoding.popleft().result()
+                yield by_seed[result.seed], result
+        for future in encoding:
+            result = future.result()
+            yield by_seed[result.seed], result
+
+    def _settle(
+        self,
+        candidate: Candidate,
+        result: FinishedImage | RenderFailure,
+        token: str,
+        tally: Tally,
+    ) -> None:
+        if isinstance(result, RenderFailure):
+            patiently(
+                partial(fail_candidate, candidate=candidate, reason=result.reason, claim=token)
+            )
+            tally.failed += 1
+            return
+        patiently(
+            partial(
+                store_image,
+                candidate=candidate,
+                data=result.data,
+                provenance=result.provenance,
+                claim=token,
+                derived=result.derived,
+            )
+        )
+        tally.rendered += 1
+        self.heart.images_done += 1
+
+    def _give_back(self, handed: deque[_Handed]) -> None:
+        """Release what was claimed and is not going to be rendered here."""
+        for each in handed:
+            each.batch.cancelled = True
+            patiently(partial(release_claim, token=each.claim.token))
+
+    # -- the pipeline, loaded once and kept while its generator has work ----------------
+
+    def _load(self, generator: Generator) -> _Loaded:
+        wanted = (generator.pk, generator.pipeline, generator.model_id, generator.revision)
+        key = (*wanted, generator.active, repr(sorted(generator.settings.items())))
+        if self._loaded is None or self._loaded.key != key:
+            self._unload()
+            self.heart.doing = f"loading {generator.slug}"
+            pipeline = _ready(generator)
+            batches = FittingBatches(pipeline)
+            self._loaded = _Loaded(key, pipeline, batches, Device(batches))
+            self.heart.device = str(pipeline.describe().get("device", ""))
+        return self._loaded
+
+    def _unload(self) -> None:
+        if self._loaded is not None:
+            self._loaded.device.close()
+            self._loaded.pipeline.close()
+            self._loaded = None
+
+    def _shared_provenance(self) -> dict[str, object]:
+        described = self._loaded.pipeline.describe() if self._loaded else {}
+        return {**described, "worker": self.name}
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    key: tuple[object, ...]
+    pipeline: Pipeline
+    batches: FittingBatches
+    device: Device
+
+
+def _ready(generator: Generator) -> Pipeline:
+    """A loaded pipeline for a row; raises PipelineError that names the generator."""
+    if not generator.active:
+        raise OutOfBudget(f"The generator {generator.slug} is switched off.")
+    try:
+        pipeline = build_pipeline(
+            slug=generator.slug,
+            pipeline=generator.pipeline,
+            model_id=generator.model_id,
+            revision=generator.revision,
+            settings=generator.settings,
+        )
+        pipeline.load()
+    except ValueError as error:  # SettingsError is one
+        raise PipelineError(f"{generator.slug}: {error}") from error
+    logger.info("Loaded %s", generator.slug)
+    return pipeline
