@@ -1,7 +1,7 @@
 // The dialogs of the judging page. While one is open the page's keys are dead.
 
 import { connectKeyFields } from "../keyfields.js";
-import { say } from "./view.js";
+import { plain, say } from "./view.js";
 
 const $ = (id) => document.getElementById(id);
 
@@ -41,7 +41,7 @@ export class Dialogs {
   guide(category) {
     const dialog = this.open("guide-dialog");
     for (const example of dialog.querySelectorAll("[data-example]")) {
-      example.hidden = example.dataset.example !== category;
+      example.hidden = plain(example.dataset.example) !== plain(category);
       const image = example.querySelector("img[data-src]");
       if (!example.hidden && image && !image.src) image.src = image.dataset.src;
     }

@@ -115,7 +115,10 @@ class Page {
       if (detail.state === "signed_out" && !this.signedOutBy) this.signedOut({ code: detail.code });
       if (detail.state === "saved" && this.reloading) location.reload();
     });
-    this.outbox.addEventListener("reply", ({ detail }) => this.showProgress(detail));
+    this.outbox.addEventListener("reply", ({ detail }) => {
+      this.showProgress(detail);
+      this.follow(detail.stage);
+    });
     this.outbox.addEventListener("result", ({ detail }) => this.result(detail));
     this.ahead.addEventListener("claimed", ({ detail }) => this.claimed(detail));
     this.ahead.addEventListener("failed", ({ detail }) => this.claimFailed(detail));
@@ -228,6 +231,20 @@ class Page {
     if ("pace_ms" in reply) this.status.showPace(reply.pace_ms);
   }
 
+  /** The server may move a person on (quiz, work) or stop them (pause, cap): the page follows. */
+  follow(stage) {
+    if (!stage || stage === this.stage) return;
+    const dialog = document.getElementById("feedback-dialog");
+    if (dialog.open) {
+      dialog.addEventListener("close", () => this.follow(stage), { once: true });
+    } else if (stage === "paused" || stage === "ended") {
+      this.ahead.giveBack();
+      this.end({ state: stage });
+    } else {
+      this.reloadWhenSaved();
+    }
+  }
+
   result({ record, result }) {
     if (result.feedback && this.feedback) {
       this.dialogs.feedback(result.feedback, () => this.view.unlock());
@@ -262,7 +279,7 @@ class Page {
   /** Nothing to show yet: after 300 ms a skeleton, and what is waited for in words. */
   showWaiting(on) {
     clearTimeout(this.skeletonTimer);
-    const cover = this.root.querySelector("[data-waiting]");
+    const cover = this.root.querySelector("[data-cover]");
     if (!on) {
       cover.hidden = true;
       return;
@@ -295,7 +312,7 @@ class Page {
     this.root.classList.add("has-end");
     this.root.dataset.end = state;
     panel.hidden = false;
-    this.root.querySelector("[data-waiting]").hidden = true;
+    this.root.querySelector("[data-cover]").hidden = true;
     clearTimeout(this.skeletonTimer);
   }
 

@@ -1,0 +1,203 @@
+"""What the browser tests stand on: a world of campaigns, and the judging page in words of its users."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import time
+from typing import Any
+
+from PIL import Image, ImageDraw
+
+from croc_annotate.annotation.models import Assignment, Campaign, Judgement
+from croc_annotate.annotation.services import create_campaign, set_campaign_state
+from croc_annotate.candidates.models import Candidate, Generator
+from croc_annotate.candidates.services import store_image
+from croc_annotate.prompts.models import Category, ContrastPair
+from tests.factories import make_user
+
+_count = itertools.count(1)
+CATEGORIES = [
+    "action",
+    "body_parts",
+    "counting",
+    "negation",
+    "shapes",
+    "size_relation",
+    "spatial_relation",
+    "things_parts",
+]
+
+
+def picture(number: int, size: int = 256) -> bytes:
+    """A picture that differs from every other: ``number`` in dots on a coloured ground."""
+    image = Image.new("RGB", (size, size), ((number * 53) % 200 + 50, (number * 97) % 200 + 50, 190))
+    draw = ImageDraw.Draw(image)
+    for i in range(number % 12 + 1):
+        x, y = 10 + (i % 4) * 60, 10 + (i // 4) * 60
+        draw.ellipse([x, y, x + 44, y + 44], fill=(30, 30, (i * 20) % 255))
+    out = io.BytesIO()
+    image.save(out, "PNG")
+    return out.getvalue()
+
+
+class World:
+    """Makes campaigns through the public functions."""
+
+    def __init__(self) -> None:
+        # A flush between tests empties what the migrations put there.
+        for position, slug in enumerate(CATEGORIES):
+            Category.objects.get_or_create(
+                slug=slug,
+                defaults={"label": slug.replace("_", " ").capitalize(), "position": position},
+            )
+
+    def annotator(self, **fields: Any):
+        return make_user(**fields)
+
+    def pair(self, text: str | None = None, category: str = "counting") -> ContrastPair:
+        number = next(_count)
+        return ContrastPair.objects.create(
+            slug=f"{category}_{number}",
+            category_id=category,
+            prompt=text or f"number {number}: three red apples on a plate",
+            contrast=(text or f"number {number}: four red apples on a plate") + " today",
+        )
+
+    def images(self, pair: ContrastPair, count: int = 1, size: int = 256) -> list[Candidate]:
+        generator, _ = Generator.objects.get_or_create(
+            slug="tests", defaults={"label": "Tests", "licence": "test"}
+        )
+        made = []
+        for _ in range(count):
+            number = next(_count)
+            row = Candidate.objects.create(
+                pair=pair, side="prompt", generator=generator, seed=number
+            )
+            made.append(store_image(candidate=row, data=picture(number, size), provenance={}))
+        return made
+
+    def open_campaign(
+        self,
+        *,
+        images: int = 12,
+        per_text: int = 1,
+        texts: list[str] | None = None,
+        size: int = 256,
+        **settings: Any,
+    ) -> Campaign:
+        for i in range(images // per_text):
+            pair = self.pair(texts[i] if texts and i < len(texts) else None)
+            self.images(pair, per_text, size)
+        settings.setdefault("min_judgements", 1)
+        settings.setdefault("max_judgements", max(1, settings["min_judgements"]))
+        campaign = create_campaign(
+            slug=f"round-{next(_count)}", title="Round one", min_distance=0, **settings
+        )
+        return set_campaign_state(campaign=campaign, state="open", actor=None)
+
+
+class JudgingPage:
+    """The judging page as a person uses it."""
+
+    def __init__(self, page, base: str, campaign, person, problems) -> None:
+        self.page, self.base, self.campaign, self.person = page, base, campaign, person
+        self.problems = problems
+
+    @property
+    def url(self) -> str:
+        return f"{self.base}/annotate/{self.campaign.slug}/"
+
+    def open(self) -> JudgingPage:
+        self.page.goto(self.url)
+        return self.wait_for_item()
+
+    def wait_for_item(self) -> JudgingPage:
+        self.page.wait_for_selector("[data-stage] img", state="visible")
+        self.page.wait_for_selector("[data-act=accept]:not([disabled])")
+        return self
+
+    @property
+    def text(self) -> str:
+        return self.page.locator("[data-text]").inner_text()
+
+    @property
+    def image(self) -> str:
+        return self.page.locator("[data-stage] img").first.get_attribute("src")
+
+    def press(self, *keys: str) -> JudgingPage:
+        for key in keys:
+            self.page.keyboard.press(key)
+        return self
+
+    def judge(self, key: str) -> str:
+        """Judge the picture on the screen; returns its address once the next one is there."""
+        self.wait_for_item()
+        shown = self.image
+        self.press(key)
+        self.page.wait_for_function(
+            "(src) => document.querySelector('[data-stage] img')?.getAttribute('src') !== src"
+            " || document.querySelector('#judge').classList.contains('has-end')",
+            arg=shown,
+        )
+        return shown
+
+    def state(self) -> tuple[str, int]:
+        button = self.page.locator(".judge-state")
+        return button.get_attribute("data-state"), int(button.get_attribute("data-waiting"))
+
+    def wait_for_state(self, state: str, waiting: int | None = None, timeout: int = 15_000) -> None:
+        count = "" if waiting is None else f'[data-waiting="{waiting}"]'
+        self.page.wait_for_selector(f'.judge-state[data-state="{state}"]{count}', timeout=timeout)
+
+    def ahead(self) -> list[dict[str, Any]]:
+        """What the page has ready behind the picture on the screen."""
+        return self.page.evaluate(
+            """async () => {
+                const { page } = await import("/static/js/judge/main.js");
+                return page.ahead.queue.map((entry) => ({
+                    item: entry.item.item, state: entry.state, image: entry.item.image,
+                    decoded: Boolean(entry.image && entry.image.complete && entry.image.naturalWidth),
+                }));
+            }"""
+        )
+
+    def wait_for_ahead(self, count: int = 2) -> None:
+        end = time.monotonic() + 10
+        while time.monotonic() < end:
+            if sum(entry["state"] == "ready" for entry in self.ahead()) >= count:
+                return
+            self.page.wait_for_timeout(50)
+        raise AssertionError(f"fewer than {count} pictures ahead are ready: {self.ahead()}")
+
+    # --- what the database says ----------------------------------------------------------
+
+    def judgements(self) -> list[Judgement]:
+        """Current judgements of this person, oldest first."""
+        return list(
+            Judgement.objects.current()
+            .filter(campaign=self.campaign, annotator=self.person)
+            .select_related("item__candidate")
+            .order_by("id")
+        )
+
+    def wait_for_judgements(self, count: int, seconds: float = 10) -> list[Judgement]:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            rows = self.judgements()
+            if len(rows) >= count:
+                return rows
+            self.page.wait_for_timeout(50)
+        raise AssertionError(f"{len(self.judgements())} of {count} judgements arrived")
+
+    def by_image(self) -> dict[str, str]:
+        """Verdicts by the address of the picture that was judged."""
+        from django.urls import reverse
+
+        return {
+            reverse("candidates:display", args=[row.item.candidate.key]): row.verdict
+            for row in self.judgements()
+        }
+
+    def leases(self):
+        return Assignment.objects.filter(item__campaign=self.campaign, annotator=self.person)
