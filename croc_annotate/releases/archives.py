@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _CHUNK = 256 * 1024
 # The library reads a header of any claimed size in one call; ours are a few hundred bytes.
@@ -36,30 +36,34 @@ class Limits:
     entries: int = 300_000
     file_bytes: int = 256 * 1024 * 1024
     total_bytes: int = 400 * 1024**3
-    # Images hardly shrink; a table may, a hundredfold at most.
-    ratio: int = 200
-    ratio_from: int = 64 * 1024 * 1024
+    # Images hardly shrink, and a table not a hundredfold.
+    ratio: int = 100
+    ratio_from: int = 8 * 1024 * 1024
 
 
-def unpack(archive: Path, folder: Path, *, limits: Limits | None = None) -> int:
+def unpack(
+    archive: Path,
+    folder: Path,
+    *,
+    limits: Limits | None = None,
+    wanted: Callable[[str], bool] = lambda path: True,
+) -> int:
     """Unpack a ``.tar.gz`` or ``.tar`` into the empty ``folder``; return the number of files.
 
-    Raises HostileArchiveError; what was written until then is the caller's folder to remove.
+    Entries that are not ``wanted`` are checked and counted, but not written. Raises HostileArchiveError; what was written until then is the caller's folder to remove.
     """
     limits = limits or Limits()
     files = 0
     try:
         with archive.open("rb") as raw, _opened(raw, archive, limits) as tar:
             for member, path in _checked(tar, limits):
-                if member.isdir():
-                    folder.joinpath(path).mkdir(parents=True, exist_ok=True)
-                    continue
-                _write(tar, member, folder.joinpath(path), limits)
-                files += 1
+                if member.isreg() and wanted(path):
+                    _write(tar, member, folder.joinpath(path), limits)
+                    files += 1
     except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise HostileArchiveError(f"{archive.name}: damaged or cut short ({error})") from error
     if not files:
-        raise HostileArchiveError(f"{archive.name}: holds no files")
+        raise HostileArchiveError(f"{archive.name}: holds no files of the published layout")
     return files
 
 

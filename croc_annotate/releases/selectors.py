@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 from django.db.models import F
 
 from croc_annotate.prompts.rules import CATEGORIES
-from croc_annotate.releases.models import MemberReason, Release, ReleaseMember, ReleasePair
+from croc_annotate.releases.models import (
+    PUBLISHED,
+    MemberReason,
+    Release,
+    ReleaseMember,
+    ReleasePair,
+)
 from croc_annotate.releases.reasons import REASONS
 from croc_annotate.releases.records import (
     AnnotationRecord,
@@ -109,18 +115,22 @@ def image_records(release: Release) -> Iterator[ImageRecord]:
     guideline = str(release.parameters.get("guideline_version", ""))
     rows = verified(release).values_list(
         "candidate__side", "candidate__generator__slug", "candidate__seed", "candidate__image",
-        "candidate__width", "candidate__height", "candidate__sha256", "verified_by", "n_accept",
-        "n_reject", "n_unsure", "posterior", *_pair_fields("candidate__pair__"),
+        "candidate__width", "candidate__height", "candidate__sha256", "candidate__source_name",
+        "verified_by", "n_accept", "n_reject", "n_unsure", "posterior",
+        *_pair_fields("candidate__pair__"),
     )  # fmt: skip
+    published = release.origin == PUBLISHED
     pair: PairRecord | None = None
     for row in rows.iterator(chunk_size=CHUNK):
-        side, generator, seed, name, width, height, sha256, *verdict = row[:12]
-        if pair is None or (pair.slug, pair.version) != row[12:14]:
-            pair = PairRecord(*row[12:])
+        side, generator, seed, name, width, height, sha256, source, *verdict = row[:13]
+        if pair is None or (pair.slug, pair.version) != row[13:15]:
+            pair = PairRecord(*row[13:])
+        # A published file keeps its ending, whatever codec is in it.
+        ending = PurePosixPath(source if published and source else name).suffix
         by, accept, reject, unsure, posterior = verdict
         yield ImageRecord(
             pair=pair, side=side, generator=generators[generator], seed=seed, storage_name=name,
-            suffix=PurePosixPath(name).suffix.lower(), width=width, height=height, sha256=sha256,
+            suffix=ending.lower(), width=width, height=height, sha256=sha256,
             verified_by=by, n_accept=accept, n_reject=reject, n_unsure=unsure,
             posterior=posterior, campaign=campaign, guideline_version=guideline,
         )  # fmt: skip

@@ -41,13 +41,12 @@ def hostile_release():
         data = picture(number, mode="RGB" if codec == "WEBP" else mode, codec=codec)
         world.verified(pair, data=data)
         world.verified(pair, "contrast", data=picture(500 + number))
-    release = freeze_release(
+    return freeze_release(
         name="croc",
         campaign=world.campaign,
         now=NOW,
         notes="Notes: with | signs\n--- and # marks\n[x](y)",
     )
-    return release
 
 
 @pytest.fixture
@@ -79,7 +78,7 @@ def test_load_dataset_opens_the_imagefolder(exported, offline):
     assert rows.num_rows == 2 * len(HOSTILE)
     assert set(rows.features) == {"image", *IMAGE_COLUMNS}
     assert rows.features["image"].__class__.__name__ == "Image"
-    assert sorted({row for row in rows["prompt"]}) == sorted(HOSTILE)
+    assert sorted(set(rows["prompt"])) == sorted(HOSTILE)
     sizes = {(row["image"].width, row["width"]) for row in rows}
     assert sizes == {(24, 24)}
 

@@ -41,7 +41,7 @@ def export_to_s3(
     options: ExportOptions,
     force: bool = False,
     workers: int | None = None,
-    tick: Callable[[], None] = lambda: None,
+    tick: Callable[[], object] = lambda: None,
 ) -> Plan:
     """Export to ``s3://bucket/prefix``; raises DestinationError and what a folder's export raises."""
     bucket, prefix = _parsed(address)

@@ -98,7 +98,7 @@ def export_to_folder(
     options: ExportOptions,
     force: bool = False,
     workers: int | None = None,
-    tick: Callable[[], None] = lambda: None,
+    tick: Callable[[], object] = lambda: None,
 ) -> Plan:
     """Write a release to ``target``, which appears complete or not at all.
 
@@ -131,7 +131,7 @@ def write_all(
     out: WorkFolder,
     *,
     workers: int | None,
-    tick: Callable[[], None],
+    tick: Callable[[], object],
 ) -> None:
     """All formats, then what stands beside them, in one fixed order."""
     jobs = {
@@ -157,7 +157,7 @@ def make_job(
     name: str,
     *,
     workers: int | None,
-    tick: Callable[[], None],
+    tick: Callable[[], object],
 ) -> tuple[Job, Splits]:
     """A release as the format ``name`` sees it."""
     pairs = release_pairs(release)

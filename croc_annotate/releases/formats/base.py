@@ -31,7 +31,7 @@ class Job:
     options: ExportOptions
     split_of: Callable[[str], str]
     splits: tuple[str, ...]
-    tick: Callable[[], None]
+    tick: Callable[[], object]
 
     def images_of(self, split: str) -> Iterator[ImageRecord]:
         """The images of one split, in order."""
