@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from django.urls import path
+from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView
 
 urlpatterns = [
+    path("prompts/", include("croc_annotate.prompts.api_urls")),
+    path("", include("croc_annotate.benchmark.api_urls")),
     path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
+    path("", include("croc_annotate.annotation.api_urls")),
 ]

@@ -284,7 +284,10 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 CELERY_TIMEZONE = "UTC"
 # A generation worker that was not heard of for this long has lost what it held.
 GENERATION_LEASE_SECONDS = env.float("GENERATION_LEASE_SECONDS", default=180.0)
-CELERY_BEAT_SCHEDULE: dict[str, Any] = {}
+CELERY_BEAT_SCHEDULE: dict[str, Any] = {
+    "expire-leases": {"task": "annotation.expire_leases", "schedule": 60.0},
+    "mirror-studies": {"task": "annotation.mirror_studies", "schedule": 300.0},
+}
 
 # --- API -------------------------------------------------------------------------------------
 REST_FRAMEWORK = {

@@ -25,6 +25,7 @@ from croc_annotate.annotation.ordering import Entry, arrange, reachable_distance
 from croc_annotate.annotation.redundancy import Tally, needed
 from croc_annotate.candidates.models import Candidate
 from croc_annotate.lib.hashing import sha256_text, stable_unit
+from croc_annotate.prompts.models import ContrastPair
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -89,6 +90,23 @@ def open_items(*, campaign: Campaign, now: datetime | None = None) -> int:
         for part in _chunks(rows):
             Item.objects.bulk_create(part)
     return len(new)
+
+
+def add_items(*, campaign: Campaign, candidates: Sequence[Candidate], now: datetime) -> int:
+    """Make the missing ``own`` items of these candidates, behind the others. Returns how many."""
+    have = set(campaign.items.filter(text_role=TextRole.OWN).values_list("candidate_id", flat=True))
+    pairs = ContrastPair.objects.in_bulk({candidate.pair_id for candidate in candidates})
+    first = (campaign.items.aggregate(last=Max("position"))["last"] or 0) + 1
+    rows = []
+    for candidate in candidates:
+        if candidate.pk in have:
+            continue
+        pair = pairs[candidate.pair_id]
+        group = sha256_text(pair.own_text(candidate.side))
+        new = _New(candidate.pk, pair.pk, pair.category_id, group, TextRole.OWN)
+        rows.append(_item(campaign, new, first + len(rows), now))
+    Item.objects.bulk_create(rows, batch_size=CHUNK)
+    return len(rows)
 
 
 def _missing(campaign: Campaign) -> Iterator[_New]:

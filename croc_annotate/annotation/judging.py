@@ -20,7 +20,7 @@ from croc_annotate.annotation.models import (
     Purpose,
 )
 from croc_annotate.annotation.people import lock_participation
-from croc_annotate.annotation.queue import Claim, end_leases, hand_out
+from croc_annotate.annotation.queue import Claim, end_leases, expire_leases, hand_out
 from croc_annotate.annotation.returning import give_back, lock_leases
 from croc_annotate.annotation.setting_aside import pause_for_gold
 from croc_annotate.annotation.stages import Stage, stage_of
@@ -47,11 +47,22 @@ def claim_items(
 
     States: items, finished, nothing, held (``retry_at``), paused, closed, stage.
     """
-    with transaction.atomic():
-        person = lock_participation(slug=slug, annotator=annotator)
-        if _missed_too_much_gold(person):
-            pause_for_gold(participation=person, now=now)
-        return _claim(person, count, now), person
+    claim, person = _claim_once(slug, annotator, count, now)
+    short = claim.state in {"items", "held", "nothing", "finished"} and len(claim.items) < count
+    # The queue ran dry: places may be bound by leases that are over.
+    if short and expire_leases(now=now, campaign_id=person.campaign_id):
+        return _claim_once(slug, annotator, count, now)
+    return claim, person
+
+
+@transaction.atomic
+def _claim_once(
+    slug: str, annotator: User, count: int, now: datetime
+) -> tuple[Claim, Participation]:
+    person = lock_participation(slug=slug, annotator=annotator)
+    if _missed_too_much_gold(person):
+        pause_for_gold(participation=person, now=now)
+    return _claim(person, count, now), person
 
 
 def _claim(person: Participation, count: int, now: datetime) -> Claim:

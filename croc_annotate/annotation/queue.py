@@ -391,6 +391,20 @@ def _why_nothing(person: Participation, now: datetime) -> Claim:
     return Claim("nothing")
 
 
+def nothing_is_left(*, participation: Participation) -> bool:
+    """True if this person holds nothing, and neither now nor when leases end anything can come."""
+    person = participation
+    items = Item.objects.filter(campaign_id=person.campaign_id, purpose=Purpose.WORK)
+    if person.categories:
+        items = items.filter(pair__category_id__in=person.categories)
+    held = Assignment.objects.filter(
+        annotator_id=person.annotator_id,
+        campaign_id=person.campaign_id,
+        state=AssignmentState.LEASED,
+    )
+    return not held.exists() and not _not_touched(items.incomplete(), person).exists()
+
+
 def _moment_later(person: Participation, now: datetime) -> datetime:
     """Open items, but locked for a moment by another claim, or too near to the last ones."""
     free_at = window_of(person).free_at(int(now.timestamp()))

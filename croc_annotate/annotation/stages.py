@@ -53,8 +53,9 @@ def _open_step(participation: Participation) -> Stage:
 def quota(participation: Participation) -> int | None:
     """Most items that this person judges; None without a cap."""
     caps = [participation.campaign.session_cap]
-    if participation.study:
-        caps.append(participation.study.session_cap)
+    study = participation.study
+    if study and study.session_cap is not None:
+        caps.append(participation.study_base + study.session_cap)
     return min((cap for cap in caps if cap is not None), default=None)
 
 

@@ -171,9 +171,7 @@ def test_a_late_answer_whose_place_is_held_by_another_is_surplus_too():
     answer(campaign, anna, late, "accept", at=63)
     answer(campaign, bert, held[late.item.pk], "reject", at=64)
     assert list(
-        Judgement.objects.counted(campaign)
-        .filter(item=late.item)
-        .values_list("verdict", flat=True)
+        Judgement.objects.counted(campaign).filter(item=late.item).values_list("verdict", flat=True)
     ) == ["reject"]
     assert_sound(campaign)
 
@@ -194,12 +192,8 @@ def test_what_is_given_back_comes_again():
     [person] = make_annotators(1)
     claim = take(campaign, person, 3)
     given = [h.assignment for h in claim.items[1:]]
-    assert (
-        release_items(slug=campaign.slug, annotator=person, assignments=given, now=later(1)) == 2
-    )
-    assert (
-        release_items(slug=campaign.slug, annotator=person, assignments=given, now=later(1)) == 0
-    )
+    assert release_items(slug=campaign.slug, annotator=person, assignments=given, now=later(1)) == 2
+    assert release_items(slug=campaign.slug, annotator=person, assignments=given, now=later(1)) == 0
     again = take(campaign, person, 3, at=2)
     assert {h.item.pk for h in again.items} == {h.item.pk for h in claim.items}
     assert_sound(campaign)
@@ -334,9 +328,7 @@ def test_an_extra_reference_judgement_stays_out_of_the_count():
 
 
 def test_a_reference_place_that_expires_comes_again():
-    campaign = make_open_campaign(
-        pairs=1, min_judgements=1, reference_rate=1.0, lease_seconds=60
-    )
+    campaign = make_open_campaign(pairs=1, min_judgements=1, reference_rate=1.0, lease_seconds=60)
     anna, bert, cleo = make_annotators(3)
     judge_all(campaign, anna)
     assert len(take(campaign, bert, 2).items) == 2

@@ -44,6 +44,9 @@ class Participation(models.Model):
     study = models.ForeignKey(
         "Study", on_delete=models.PROTECT, null=True, blank=True, related_name="participations"
     )
+    study_base = models.PositiveIntegerField(
+        default=0, help_text=_("Answers given before the present study.")
+    )
     cursor = models.PositiveBigIntegerField(default=0)
     recent = models.JSONField(
         default=list, blank=True, help_text=_("Last items handed out: position, pair, text, time.")

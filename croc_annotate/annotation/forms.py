@@ -1,0 +1,126 @@
+"""Forms of the campaign pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from croc_annotate.annotation.models import Campaign, ConsentText, Guideline, Study
+from croc_annotate.candidates.models import Generator
+from croc_annotate.prompts.models import Category, ContrastPair
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class CampaignForm(forms.ModelForm[Campaign]):
+    """All settings of a campaign; empty lists mean everything."""
+
+    categories = forms.MultipleChoiceField(
+        label=_("Categories"), required=False, widget=forms.CheckboxSelectMultiple
+    )
+    generators = forms.MultipleChoiceField(
+        label=_("Generators"), required=False, widget=forms.CheckboxSelectMultiple
+    )
+    banks = forms.MultipleChoiceField(
+        label=_("Prompt banks"), required=False, widget=forms.CheckboxSelectMultiple
+    )
+
+    class Meta:
+        model = Campaign
+        fields: ClassVar = [
+            "title",
+            "slug",
+            "mode",
+            "grid_size",
+            "mark_difference",
+            "order",
+            "min_distance",
+            "categories",
+            "generators",
+            "banks",
+            "redundancy",
+            "min_judgements",
+            "max_judgements",
+            "rule",
+            "posterior_threshold",
+            "cross_rate",
+            "reference_rate",
+            "guideline",
+            "consent_text",
+            "practice_items",
+            "quiz_items",
+            "quiz_pass_mark",
+            "gold_rate",
+            "gold_spacing",
+            "gold_threshold",
+            "gold_minimum",
+            "session_cap",
+            "lease_seconds",
+            "invitation_only",
+            "seed",
+        ]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._choose("categories", Category.objects.values_list("slug", "label"))
+        self._choose("generators", Generator.objects.values_list("slug", "label"))
+        banks = (
+            ContrastPair.objects.exclude(bank="").order_by("bank").values_list("bank", flat=True)
+        )
+        self._choose("banks", ((bank, bank) for bank in banks.distinct()))
+
+    def _choose(self, name: str, choices: Iterable[tuple[str, Any]]) -> None:
+        field = self.fields[name]
+        assert isinstance(field, forms.MultipleChoiceField)  # noqa: S101  # for the type checker
+        field.choices = list(choices)
+
+
+class GuidelineForm(forms.ModelForm[Guideline]):
+    """A new version of the guideline."""
+
+    class Meta:
+        model = Guideline
+        fields: ClassVar = ["version", "title", "body"]
+
+
+class ConsentTextForm(forms.ModelForm[ConsentText]):
+    """A new version of the consent text."""
+
+    class Meta:
+        model = ConsentText
+        fields: ClassVar = ["version", "body"]
+
+
+class StudyForm(forms.ModelForm[Study]):
+    """A study on a crowd platform."""
+
+    return_url = forms.URLField(
+        label=_("Return address"),
+        assume_scheme="https",
+        initial="https://app.prolific.com/submissions/complete",
+    )
+
+    class Meta:
+        model = Study
+        fields: ClassVar = [
+            "study_id",
+            "code_completed",
+            "code_screened_out",
+            "code_no_consent",
+            "return_url",
+            "reward_pence",
+            "session_cap",
+            "time_limit_minutes",
+            "active",
+        ]
+
+
+class InvitationForm(forms.Form):
+    """A link for colleagues."""
+
+    label = forms.CharField(label=_("For whom"), max_length=120, required=False)
+    max_uses = forms.IntegerField(label=_("How many people"), min_value=1, initial=10)
+    days = forms.IntegerField(label=_("Valid for days"), min_value=1, max_value=365, initial=14)
