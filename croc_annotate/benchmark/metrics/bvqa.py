@@ -18,7 +18,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from transformers import AutoTokenizer, BlipForQuestionAnswering
@@ -205,7 +205,7 @@ def load_chunker(name: str) -> Chunker:
         raise MetricError(f"There is no chunker {name!r}: {error}.") from error
     if not callable(chunker):
         raise MetricError(f"There is no chunker {name!r}.")
-    return chunker  # type: ignore[no-any-return]
+    return cast("Chunker", chunker)
 
 
 def _spacy_chunker(model: str) -> Chunker:
