@@ -5,7 +5,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 PY := .venv/bin/python
 # The demo has a database and files of its own, so that it never touches real work.
-DEMO_ENV := DATABASE_URL=sqlite:///$(CURDIR)/.local/demo/croc.sqlite3 MEDIA_ROOT=$(CURDIR)/.local/demo/media DEBUG= REDIS_URL= SECRET_KEY= ALLOWED_HOSTS=localhost,127.0.0.1,[::1]
+DEMO_ENV := DATABASE_URL=sqlite:///$(CURDIR)/.local/demo/croc.sqlite3 MEDIA_ROOT=$(CURDIR)/.local/demo/media DEBUG=0 REDIS_URL= SECRET_KEY= ALLOWED_HOSTS=localhost,127.0.0.1,[::1]
 DEMO_PORT ?= 8000
 TEST_WORKERS ?= 2
 

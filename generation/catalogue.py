@@ -63,11 +63,11 @@ CATALOGUE: dict[str, dict[str, Any]] = {
         "settings": {"quality": "medium", "price_per_image": 0.042, "max_spend": 10.0},
     },
     "scenes": {
-        "label": "Drawn scenes (program, not a model)",
+        "label": "Scenes (drawn, not generated)",
         "pipeline": "scenes",
         "licence": "CC0-1.0",
         "is_drawn": True,
-        "settings": {"width": 512, "height": 512, "error_rate": 0.25},
+        "settings": {"width": 512, "height": 512, "error_rate": 0.3},
     },
 }
 

@@ -18,7 +18,35 @@ VISITORS = (
     ("demo-reviewer", "Demo reviewer", Role.REVIEWER),
     ("demo-annotator", "Demo annotator", Role.ANNOTATOR),
 )
-_SYLLABLES = "ba be bo da de do ka ke ko la le lo ma me mo na ne no pa pe po ra re ro ta te to".split()
+_SYLLABLES = [
+    "ba",
+    "be",
+    "bo",
+    "da",
+    "de",
+    "do",
+    "ka",
+    "ke",
+    "ko",
+    "la",
+    "le",
+    "lo",
+    "ma",
+    "me",
+    "mo",
+    "na",
+    "ne",
+    "no",
+    "pa",
+    "pe",
+    "po",
+    "ra",
+    "re",
+    "ro",
+    "ta",
+    "te",
+    "to",
+]
 
 
 @dataclass(frozen=True)
@@ -68,6 +96,4 @@ def make_cast() -> list[User]:
 
 def _password() -> str:
     """Easy to type, about 43 bits: it guards drawn pictures on one's own machine."""
-    return "-".join(
-        "".join(secrets.choice(_SYLLABLES) for _ in range(3)) for _ in range(3)
-    )
+    return "-".join("".join(secrets.choice(_SYLLABLES) for _ in range(3)) for _ in range(3))

@@ -196,6 +196,12 @@ def agrees(scene: Scene, drawn: Scene) -> bool:
     return scene.kind == drawn.kind and scene.slots == drawn.slots
 
 
+def shows(facts: Mapping[str, object], text: str) -> bool:
+    """Say whether a picture with these facts (``Scene.as_facts``) shows what a sentence says."""
+    asked = parse(text).as_facts()
+    return asked["kind"] == facts["kind"] and asked["slots"] == facts["slots"]
+
+
 def _plain(text: str) -> str:
     lowered = text.casefold().strip().rstrip(".!").strip()
     return re.sub(r"\ban\b", "a", re.sub(r"\s+", " ", lowered))

@@ -1,0 +1,112 @@
+"""Simulated annotators at work: through the same queue and answers as people's, marked as simulated."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from croc_annotate.annotation.answers import Answer
+from croc_annotate.annotation.models import Judgement, Purpose
+from croc_annotate.annotation.people import find_participation, give_consent, read_guideline
+from croc_annotate.annotation.services import claim_items, store_answers
+from croc_annotate.candidates.models import Candidate
+from generation.demo.cast import CAST, Sight, Simulated, answer
+from generation.demo.texts import CONSENT_VERSION, GUIDELINE_VERSION
+from generation.scenes.grammar import shows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from croc_annotate.accounts.models import User
+    from croc_annotate.annotation.models import Campaign, Item
+
+SHARE = 0.8
+SITTING = 20
+SOURCE = "simulated"
+
+
+def wanted_judgements(campaign: Campaign) -> int:
+    """How many judgements the simulated annotators give in all."""
+    items = campaign.items.filter(purpose=Purpose.WORK).count()
+    return round(SHARE * items * campaign.min_judgements)
+
+
+def given_judgements(campaign: Campaign) -> int:
+    """How many judgements count by now."""
+    return Judgement.objects.counted(campaign).count()
+
+
+def judge(
+    *, campaign: Campaign, users: list[User], since: datetime, until: datetime
+) -> Iterator[int]:
+    """Let everybody judge in turn until their share of the work is done; yields each sitting's answers.
+
+    The sittings are spread evenly over the time from ``since`` to ``until``. A demo that was
+    stopped goes on where it was.
+    """
+    people = {person.username: person for person in CAST}
+    wanted = wanted_judgements(campaign)
+    idle = 0
+    turn = 0
+    while (given := given_judgements(campaign)) < wanted and idle < len(users):
+        user = users[turn % len(users)]
+        moment = since + (until - since) * (given / wanted)
+        done = _sitting(campaign, user, people[user.username], moment)
+        idle = 0 if done else idle + 1
+        turn += 1
+        yield done
+
+
+def _sitting(campaign: Campaign, user: User, person: Simulated, now: datetime) -> int:
+    """One claim and its answers; returns how many."""
+    _enter(campaign, user, now)
+    claim, _ = claim_items(slug=campaign.slug, annotator=user, count=SITTING, now=now)
+    if claim.state == "stage":  # practice is over: the next claim is the first of the work
+        claim, _ = claim_items(slug=campaign.slug, annotator=user, count=SITTING, now=now)
+    answers = []
+    sights = _sights([handed.item for handed in claim.items])
+    for handed, sight in zip(claim.items, sights, strict=True):
+        verdict, active_ms = answer(person, sight)
+        now += timedelta(milliseconds=active_ms + 400)
+        answers.append(
+            Answer(
+                client_key=uuid.uuid5(handed.assignment, "answer"),
+                item_key=handed.item.key,
+                assignment=handed.assignment,
+                verdict=verdict,
+                active_ms=active_ms,
+                source=SOURCE,
+                answered_at=now,
+            )
+        )
+    if answers:
+        store_answers(slug=campaign.slug, annotator=user, answers=answers, now=now)
+    return len(answers)
+
+
+def _enter(campaign: Campaign, user: User, now: datetime) -> None:
+    participation = find_participation(slug=campaign.slug, annotator=user)
+    if not participation.consent_version:
+        give_consent(participation=participation, version=CONSENT_VERSION, now=now)
+        read_guideline(participation=participation, version=GUIDELINE_VERSION, now=now)
+
+
+def _sights(items: list[Item]) -> list[Sight]:
+    """What a simulated annotator knows of items: the renderer's own word for what it drew."""
+    candidates = Candidate.objects.select_related("generator", "pair").in_bulk(
+        [item.candidate_id for item in items]
+    )
+    return [_sight(item, candidates[item.candidate_id]) for item in items]
+
+
+def _sight(item: Item, candidate: Candidate) -> Sight:
+    return Sight(
+        pair=candidate.pair.slug,
+        side=candidate.side,
+        generator=candidate.generator.slug,
+        seed=candidate.seed,
+        text_role=item.text_role,
+        truth=shows(candidate.provenance["image"]["drawn"], item.text),
+    )
