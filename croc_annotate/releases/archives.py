@@ -53,18 +53,26 @@ def unpack(
     Entries that are not ``wanted`` are checked and counted, but not written. Raises HostileArchiveError; what was written until then is the caller's folder to remove.
     """
     limits = limits or Limits()
-    files = 0
     try:
-        with archive.open("rb") as raw, _opened(raw, archive, limits) as tar:
-            for member, path in _checked(tar, limits):
-                if member.isreg() and wanted(path):
-                    _write(tar, member, folder.joinpath(path), limits)
-                    files += 1
+        # Once through without writing: a million files, a bomb or a cut end are met here.
+        files = sum(1 for _ in _entries(archive, limits, wanted))
+        if not files:
+            raise HostileArchiveError(f"{archive.name}: holds no files of the published layout")
+        for tar, member, path in _entries(archive, limits, wanted):
+            _write(tar, member, folder.joinpath(path), limits)
     except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise HostileArchiveError(f"{archive.name}: damaged or cut short ({error})") from error
-    if not files:
-        raise HostileArchiveError(f"{archive.name}: holds no files of the published layout")
     return files
+
+
+def _entries(
+    archive: Path, limits: Limits, wanted: Callable[[str], bool]
+) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo, str]]:
+    """The wanted files of an archive with their safe paths; every entry is checked."""
+    with archive.open("rb") as raw, _opened(raw, archive, limits) as tar:
+        for member, path in _checked(tar, limits):
+            if member.isreg() and wanted(path):
+                yield tar, member, path
 
 
 class _Counted(io.RawIOBase):
