@@ -99,15 +99,25 @@ def decide(
     return states.astype(np.int8)
 
 
-def complete(policy: Policy, accept: Ints, reject: Ints, unsure: Ints) -> Bools:
-    """Tell which items need no further judgement (``redundancy.is_complete`` on columns)."""
-    total = accept + reject + unsure
-    if not policy.adaptive:
-        enough: Bools = total >= policy.least
-        return enough
-    most = np.where((accept > 0) & (reject > 0), policy.most, policy.least)
-    done: Bools = (total >= most) | (np.maximum(accept, reject) >= most // 2 + 1)
+def complete(
+    policy: Policy, accept: Ints, reject: Ints, unsure: Ints, extra: Ints | int = 0
+) -> Bools:
+    """Tell which items need no further judgement (``redundancy.is_complete`` on columns).
+
+    ``extra`` judgements more are wanted of items that a reviewer sent back.
+    """
+    done: Bools = needed(policy, accept, reject, unsure, extra) == 0
     return done
+
+
+def needed(policy: Policy, accept: Ints, reject: Ints, unsure: Ints, extra: Ints | int = 0) -> Ints:
+    """Judgements that each item certainly still gets (``redundancy.needed`` on columns)."""
+    split = (accept > 0) & (reject > 0) & policy.adaptive
+    most = np.where(split, policy.most, policy.least) + extra
+    left = most - (accept + reject + unsure)
+    if policy.adaptive:
+        left = np.minimum(left, most // 2 + 1 - np.maximum(accept, reject))
+    return np.maximum(left, 0)
 
 
 def enough_votes(rule: Rule, votes: Votes, policy: Policy) -> Bools:

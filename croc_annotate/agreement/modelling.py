@@ -54,6 +54,7 @@ class ConsensusTable:
     candidate_id: Ints
     text_role: NDArray[np.str_]
     state: NDArray[np.str_]
+    code: NDArray[np.int8]  # the same as consensus.PENDING …
     verified_by: NDArray[np.str_]
     n_accept: Ints
     n_reject: Ints
@@ -110,8 +111,15 @@ def _vote_list(data: CampaignData, gold: GoldVotes, raters: Ints) -> dawid_skene
 def votes_of(data: CampaignData) -> consensus.Votes:
     """Counts per work item, and whether the item needs no further judgement."""
     accept, reject, unsure = data.table.counts()
-    complete = consensus.complete(data.policy, accept, reject, unsure) | data.items.closed
+    done = consensus.complete(data.policy, accept, reject, unsure, data.items.extra)
+    complete = done | data.items.closed
     return consensus.Votes(accept, reject, unsure, complete)
+
+
+def judgements_left(data: CampaignData, votes: consensus.Votes) -> Ints:
+    """Judgements that each work item certainly still gets; none where it is closed."""
+    left = consensus.needed(data.policy, votes.accept, votes.reject, votes.unsure, data.items.extra)
+    return np.where(votes.complete, 0, left)
 
 
 def consensus_table(
@@ -133,6 +141,7 @@ def consensus_table(
         candidate_id=data.items.candidate_id,
         text_role=_ROLES[data.items.role],
         state=np.array(consensus.STATES)[states],
+        code=states,
         verified_by=np.where(adjudicated >= 0, "adjudicated", by_rule),
         n_accept=votes.accept,
         n_reject=votes.reject,

@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from croc_annotate.annotation.models import Campaign, TextRole, Verdict
+from croc_annotate.annotation.models import Campaign, Item, TextRole, Verdict
 from croc_annotate.candidates.models import Candidate
 
 
@@ -35,6 +35,15 @@ class ReasonCode(models.TextChoices):
     GUIDELINE = "guideline", _("The guideline settles it")
     QUALITY = "quality", _("The image is too poor to show the text")
     AMBIGUOUS = "ambiguous", _("The text can be read in two ways")
+    OTHER = "other", _("Other (see the note)")
+
+
+class DefectCode(models.TextChoices):
+    """What is wrong with a pair."""
+
+    BOTH_TRUE = "both_true", _("Both texts can be true of one image")
+    AMBIGUOUS = "ambiguous", _("A text can be read in two ways")
+    MORE_THAN_ONE = "more_than_one", _("The texts differ in more than one property")
     OTHER = "other", _("Other (see the note)")
 
 
@@ -119,6 +128,58 @@ class ReviewPolicy(models.Model):
 
     def __str__(self) -> str:
         return f"review of {self.campaign}"
+
+
+class ConsensusState(models.TextChoices):
+    """What the votes on an item come to."""
+
+    PENDING = "pending", _("Pending")
+    ACCEPTED = "accepted", _("Accepted")
+    REJECTED = "rejected", _("Rejected")
+    DISPUTED = "disputed", _("Disputed")
+
+
+class ItemConsensusQuerySet(models.QuerySet["ItemConsensus"]):
+    """States of items in domain words."""
+
+    def to_review(self, low_posterior: float) -> ItemConsensusQuerySet:
+        """Disputed, or accepted by votes with a lower posterior than asked for."""
+        weak = Q(state=ConsensusState.ACCEPTED, posterior__lt=low_posterior)
+        found = self.filter(Q(state=ConsensusState.DISPUTED) | weak)
+        return found.exclude(verified_by="adjudicated")
+
+
+class ItemConsensus(models.Model):
+    """The state of an item when statistics were last computed, for filters and queues.
+
+    Derived: ``agreement.statistics`` writes it from the judgements and nothing else does.
+    """
+
+    item = models.OneToOneField(
+        Item, on_delete=models.CASCADE, primary_key=True, related_name="consensus"
+    )
+    campaign = models.ForeignKey(
+        Campaign, on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    candidate = models.ForeignKey(Candidate, on_delete=models.CASCADE, related_name="consensus")
+    text_role = models.CharField(max_length=5, choices=TextRole)
+    state = models.CharField(max_length=8, choices=ConsensusState)
+    verified_by = models.CharField(max_length=11, blank=True)
+    n_accept = models.PositiveSmallIntegerField(default=0)
+    n_reject = models.PositiveSmallIntegerField(default=0)
+    n_unsure = models.PositiveSmallIntegerField(default=0)
+    posterior = models.FloatField(null=True, blank=True)
+    complete = models.BooleanField(default=False)
+
+    objects = ItemConsensusQuerySet.as_manager()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["campaign", "state", "posterior"], name="consensus_by_state"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.state} item {self.item_id}"
 
 
 class StatisticsSnapshot(models.Model):

@@ -66,7 +66,7 @@ def pair_agreement(
         second=found % sensitivity.size,
         common=common,
         equal=observed.astype(np.int64),
-        expected=expected,
+        expected=expected.astype(np.float64),
         z=_against_all(z),
     )
 

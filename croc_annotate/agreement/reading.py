@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.db.models import Case, F, IntegerField, QuerySet, Value, When
+from django.db.models import Case, Count, F, IntegerField, QuerySet, Value, When
 from numpy.typing import NDArray
 
 from croc_annotate.agreement import tables as t
@@ -21,7 +21,7 @@ from croc_annotate.annotation.models import (
     TextRole,
     Verdict,
 )
-from croc_annotate.candidates.models import Generator
+from croc_annotate.candidates.models import Candidate, Generator
 from croc_annotate.lib.columns import EpochSeconds, read_columns
 from croc_annotate.lib.hashing import keyed_pseudonym
 from croc_annotate.prompts.models import Category, ContrastPair, Side
@@ -52,7 +52,9 @@ class ItemColumns:
     generator_id: Ints
     side: Ints
     role: Codes
+    extra: Ints  # judgements that a reviewer asked for on top
     closed: NDArray[np.bool_]
+    closed_by_review: NDArray[np.bool_]
     category: Ints
     cluster: Ints  # versions of one pair are one cluster
     categories: list[str]
@@ -93,11 +95,9 @@ def item_columns(campaign: Campaign) -> ItemColumns:
             "generator": "candidate__generator_id",
             "side": _code("candidate__side", _SIDES),
             "role": _code("text_role", _ROLES),
-            "closed": Case(
-                When(closed_at__isnull=False, then=Value(1)),
-                default=Value(0),
-                output_field=IntegerField(),
-            ),
+            "extra": "extra",
+            "closed": _flag(closed_at__isnull=False),
+            "closed_by_review": _flag(closed_by_review=True),
         },
     )
     categories, category, slugs, cluster = _pair_facts(found["pair"])
@@ -108,7 +108,9 @@ def item_columns(campaign: Campaign) -> ItemColumns:
         generator_id=found["generator"],
         side=found["side"],
         role=found["role"].astype(np.int8),
+        extra=found["extra"],
         closed=found["closed"].astype(bool),
+        closed_by_review=found["closed_by_review"].astype(bool),
         category=category,
         cluster=cluster,
         categories=categories,
@@ -134,10 +136,16 @@ def _pair_facts(pair_ids: Ints) -> tuple[list[str], Ints, list[str], Ints]:
     return categories, category_of[inverse], slugs, cluster_of[inverse]
 
 
-def campaign_data(campaign: Campaign) -> CampaignData:
-    """Read all counted judgements of ``campaign`` in one query, beside its items."""
+def campaign_data(campaign: Campaign, *, also: QuerySet[Judgement] | None = None) -> CampaignData:
+    """Read all counted judgements of ``campaign`` in one query, beside its items.
+
+    ``also`` are judgements that do not count, to see what they would change.
+    """
     items = item_columns(campaign)
-    counted = Judgement.objects.counted(campaign).filter(item__purpose=Purpose.WORK)
+    counted: QuerySet[Judgement] = Judgement.objects.counted(campaign)
+    if also is not None:
+        counted = counted | also
+    counted = counted.filter(item__purpose=Purpose.WORK)
     versions, modes = _values(counted, "guideline_version"), _values(counted, "mode")
     found = read_columns(
         counted.order_by("item_id", "id"),
@@ -175,6 +183,18 @@ def campaign_data(campaign: Campaign) -> CampaignData:
         item_id=items.item_id,
     )
     return CampaignData(campaign, items, table, raters, found["active"], found["at"], found["id"])
+
+
+def with_judgements(data: CampaignData, keep: NDArray[np.bool_]) -> CampaignData:
+    """The data with some judgements only; items that they had closed are open again."""
+    return replace(
+        data,
+        items=replace(data.items, closed=data.items.closed_by_review),
+        table=data.table.only(keep),
+        active_ms=data.active_ms[keep],
+        at=data.at[keep],
+        judgement_id=data.judgement_id[keep],
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +283,10 @@ def _code(field: str, values: Sequence[str]) -> Case:
     return Case(*whens, default=Value(len(values)), output_field=IntegerField())
 
 
+def _flag(**condition: bool) -> Case:
+    return Case(When(**condition, then=Value(1)), default=Value(0), output_field=IntegerField())
+
+
 def _or_minus_one(field: str) -> Case:
     whens = [When(**{f"{field}__isnull": True}, then=Value(-1))]
     return Case(*whens, default=F(field), output_field=IntegerField())
@@ -282,3 +306,20 @@ def _week_names(weeks: Ints) -> list[str]:
     """The Monday of each week, as a date."""
     seconds = weeks * _WEEK + _FIRST_MONDAY
     return [str(day) for day in seconds.astype("datetime64[s]").astype("datetime64[D]")]
+
+
+def candidate_states(campaign: Campaign) -> dict[tuple[str, str, str], dict[str, int]]:
+    """Candidates of the campaign's scope by category, generator and side, then by state."""
+    rows = Candidate.objects.filter(pair__active=True)
+    for names, field in (
+        (campaign.categories, "pair__category_id__in"),
+        (campaign.generators, "generator__slug__in"),
+        (campaign.banks, "pair__bank__in"),
+    ):
+        if names:
+            rows = rows.filter(**{field: names})
+    counted = rows.values_list("pair__category_id", "generator__slug", "side", "state")
+    found: dict[tuple[str, str, str], dict[str, int]] = {}
+    for category, generator, side, state, n in counted.annotate(n=Count("id")).order_by():
+        found.setdefault((category, generator, side), {})[state] = n
+    return found

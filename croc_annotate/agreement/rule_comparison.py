@@ -120,7 +120,7 @@ def _patterns(accept: Ints, reject: Ints, category: Ints, accepted: Bools) -> _P
         reject=found[:, 2].astype(np.float64),
         category=found[:, 0],
         items=np.bincount(place).astype(np.float64),
-        accepted=np.bincount(place, weights=accepted[voted]),
+        accepted=np.bincount(place, weights=accepted[voted]).astype(np.float64),
     )
 
 

@@ -14,8 +14,10 @@ from croc_annotate.agreement.consensus import (
     Votes,
     complete,
     decide,
+    needed,
     verify,
 )
+from croc_annotate.annotation import redundancy
 from croc_annotate.annotation.redundancy import Policy, Tally, is_complete
 
 THREE = Policy(adaptive=False, least=3, most=3)
@@ -132,12 +134,16 @@ def test_an_adjudication_overrides_any_rule(row, verdict, expected):
     st.booleans(),
     st.integers(1, 4),
     st.integers(0, 3),
+    st.integers(0, 2),
 )
-def test_completeness_is_that_of_the_queue(rows, adaptive, least, more):
+def test_completeness_and_what_is_left_are_those_of_the_queue(rows, adaptive, least, more, extra):
     policy = Policy(adaptive=adaptive, least=least, most=least + more)
-    columns = (np.array(column) for column in zip(*rows, strict=True))
-    expected = [is_complete(policy, Tally(*row)) for row in rows]
-    assert complete(policy, *columns).tolist() == expected
+    columns = [np.array(column) for column in zip(*rows, strict=True)]
+    wanted = policy.more(extra)
+    done = [is_complete(wanted, Tally(*row)) for row in rows]
+    assert complete(policy, *columns, extra).tolist() == done
+    left = [redundancy.needed(wanted, Tally(*row)) for row in rows]
+    assert needed(policy, *columns, extra).tolist() == left
 
 
 @pytest.mark.field_case(33)

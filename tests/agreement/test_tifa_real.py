@@ -58,9 +58,8 @@ def test_the_commands_load_it_and_the_agreement_command_gives_the_same(real_data
     folder = real_data / "tifa_real"
     expected = json.loads((folder / "expected.json").read_text())["agreement"]
     call_command("load_prompts", str(folder / "prompts.json"), stdout=StringIO())
-    call_command(
-        "import_images", str(folder), manifest=str(folder / "manifest.tsv"), stdout=StringIO()
-    )
+    manifest = ["--manifest", str(folder / "manifest.tsv")]
+    call_command("import_images", str(folder), *manifest, stdout=StringIO())
     call_command("import_ratings", str(folder / "ratings.tsv"), stdout=StringIO())
     out = StringIO()
     call_command("agreement", "--json", stdout=out)

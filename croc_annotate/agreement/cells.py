@@ -1,0 +1,54 @@
+"""Numbers as the tables of the pages show them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from croc_annotate.agreement.wording import COUNTS, NUMBERS
+
+Row = dict[str, Any]
+
+SHARES = {"raw_agreement", "prevalence_accept", "unsure_share"}
+
+
+def report_table(rows: Row, note: str = "") -> list[Row]:
+    """Rows of an agreement table: label, counts and cells with value, interval or reason."""
+    return [
+        {"label": label, "cells": report_cells(row), "note": note} for label, row in rows.items()
+    ]
+
+
+def report_cells(row: Row) -> list[Row]:
+    """One cell per number; undefined ones have a reason instead of a text."""
+    cells = [_cell(name, row) for name in NUMBERS]
+    return cells + [
+        {"name": name, "value": row[name], "text": f"{row[name]:,}", "reason": ""}
+        for name in COUNTS
+    ]
+
+
+def _cell(name: str, row: Row) -> Row:
+    value = row[name]
+    if value is None:
+        return {"name": name, "value": "", "text": "", "reason": row["undefined"].get(name, "")}
+    interval = row["intervals"].get(name, {})
+    low, high = interval.get("low"), interval.get("high")
+    cell = {"name": name, "value": f"{value:.6f}", "text": text_of(name, value), "reason": ""}
+    if low is not None:
+        cell["range"] = f"{text_of(name, low)} – {text_of(name, high)}"
+        cell["spark"] = f"{value:.4f},{low:.4f},{high:.4f}"
+        lost = interval.get("undefined_draws")
+        cell["lost"] = lost if lost else ""
+    elif interval.get("reason"):
+        cell["no_range"] = interval["reason"]
+    return cell
+
+
+def text_of(name: str, value: float) -> str:
+    """Shares as per cent, coefficients with two decimals."""
+    return percent(value) if name in SHARES else f"{value:.2f}".replace("-", "−")
+
+
+def percent(value: float | None, digits: int = 0) -> str:
+    """A share as per cent; empty where it is not known."""
+    return "" if value is None else f"{100 * value:.{digits}f} %"

@@ -1,0 +1,185 @@
+"""What the charts of the agreement pages are drawn from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+Row = dict[str, Any]
+
+_SERIES = {"krippendorff_alpha": "α", "gwet_ac1": "AC1", "raw_agreement": "raw"}
+# Accuracy of the raters behind the reference lines of the prevalence plot.
+_SKILLS = (0.8, 0.9, 0.95)
+
+
+def interval_chart(rows: Row) -> Row:
+    """α, AC1 and raw agreement of each group with their intervals."""
+    marks = []
+    for label, row in rows.items():
+        for name, series in _SERIES.items():
+            interval = row["intervals"][name]
+            marks.append(
+                {
+                    "label": label,
+                    "value": row[name],
+                    "low": interval["low"],
+                    "high": interval["high"],
+                    "n": row["items_with_two"],
+                    "series": series,
+                    "note": row["undefined"].get(name),
+                    "href": None,
+                }
+            )
+    return {
+        "x_label": _("Agreement"),
+        "domain": [-0.2, 1],
+        "reference": 0,
+        "format": ".2f",
+        "rows": marks,
+    }
+
+
+def prevalence_chart(by: Row) -> Row:
+    """α against the share of accepts, beside what equally skilled raters would get."""
+    points = [
+        {
+            "x": row["prevalence_accept"],
+            "y": row["krippendorff_alpha"],
+            "label": label,
+            "series": dimension,
+            "n": row["items_with_two"],
+            "href": None,
+        }
+        for dimension, rows in by.items()
+        for label, row in rows.items()
+        if row["krippendorff_alpha"] is not None
+    ]
+    return {
+        "x": {"label": _("Share of accepts"), "domain": [0, 1], "format": ".0%"},
+        "y": {"label": _("Krippendorff's α"), "domain": [-0.2, 1], "format": ".2f"},
+        "points": points,
+        "lines": [
+            {"label": _("raters %(skill)s right") % {"skill": f"{skill:.0%}"}, "points": line}
+            for skill in _SKILLS
+            if (line := skill_line(skill))
+        ],
+    }
+
+
+def skill_line(skill: float) -> list[list[float]]:
+    """Share of accepts and expected α of raters who are right with probability ``skill``."""
+    raw = skill**2 + (1 - skill) ** 2
+    line = []
+    for step in range(1, 50):
+        matches = step / 50
+        accepts = matches * skill + (1 - matches) * (1 - skill)
+        chance = accepts**2 + (1 - accepts) ** 2
+        line.append([round(accepts, 4), round((raw - chance) / (1 - chance), 4)])
+    return line
+
+
+def time_chart(weeks: Row) -> Row:
+    """Agreement week by week."""
+    series = []
+    for name, title in _SERIES.items():
+        points = [
+            {
+                "x": week,
+                "y": row[name],
+                "low": row["intervals"][name]["low"],
+                "high": row["intervals"][name]["high"],
+                "n": row["items_with_two"],
+            }
+            for week, row in sorted(weeks.items())
+        ]
+        series.append({"label": title, "points": points})
+    return {
+        "x": {"label": _("Week from"), "type": "time"},
+        "y": {"label": _("Agreement"), "domain": [-0.2, 1], "format": ".2f"},
+        "series": series,
+    }
+
+
+def pair_chart(pairs: Row) -> Row:
+    """Raw agreement of every two people; the diagonal stays empty."""
+    return {
+        "rows": pairs["people"],
+        "cols": pairs["people"],
+        "values": pairs["raw_agreement"],
+        "n": pairs["common"],
+        "domain": [0.5, 1],
+        "scale": "sequential",
+        "format": ".2f",
+        "x_label": "",
+        "y_label": "",
+    }
+
+
+def days_chart(timeline: list[Row]) -> Row:
+    """Judgements of each day, by verdict."""
+    names = ("accept", "reject", "unsure")
+    return {
+        "x": {"label": _("Day"), "type": "time"},
+        "y": {"label": _("Judgements"), "domain": None, "format": ","},
+        "series": [
+            {"label": name, "points": [{"x": row["day"], "y": row[name]} for row in timeline]}
+            for name in names
+        ],
+    }
+
+
+def skill_chart(rows: list[Row]) -> Row:
+    """Sensitivity against specificity, a point a person."""
+    points = [
+        {
+            "x": row["specificity"]["value"],
+            "y": row["sensitivity"]["value"],
+            "label": row["person"],
+            "series": _("to talk to") if row["concerns"] else _("others"),
+            "n": row["judgements"],
+            "href": row.get("href"),
+        }
+        for row in rows
+        if row["sensitivity"]["value"] is not None and row["specificity"]["value"] is not None
+    ]
+    return {
+        "x": {"label": _("Specificity"), "domain": None, "format": ".0%"},
+        "y": {"label": _("Sensitivity"), "domain": None, "format": ".0%"},
+        "points": points,
+        "lines": [],
+    }
+
+
+def rules_chart(rows: list[Row]) -> Row:
+    """Estimated label error against verified images, one point a rule."""
+    points = [
+        {
+            "x": row["verified"],
+            "y": row["error_model"]["value"],
+            "label": row["title"],
+            "series": _("from the model"),
+            "n": row["verified"],
+            "href": None,
+        }
+        for row in rows
+        if row["verified"] and row["error_model"]["value"] is not None
+    ]
+    points += [
+        {
+            "x": row["verified"],
+            "y": row["error_gold"]["value"],
+            "label": row["title"],
+            "series": _("from gold"),
+            "n": row["verified"],
+            "href": None,
+        }
+        for row in rows
+        if row["verified"] and row["error_gold"]["value"] is not None
+    ]
+    return {
+        "x": {"label": _("Verified images"), "domain": None, "format": ","},
+        "y": {"label": _("Estimated wrong labels"), "domain": None, "format": ".1%"},
+        "points": points,
+        "lines": [],
+    }

@@ -1,0 +1,166 @@
+"""Pages that show statistics: overview, agreement, annotators, rules."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Case, Value, When
+from django.http import Http404
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+
+from croc_annotate.accounts.access import admins_only, person, reviewers_only
+from croc_annotate.agreement import charts
+from croc_annotate.agreement.cells import report_cells, report_table
+from croc_annotate.agreement.people_pages import annotators_context
+from croc_annotate.agreement.snapshots import current_statistics
+from croc_annotate.agreement.wording import COUNTS, DIMENSIONS, NUMBERS
+from croc_annotate.annotation.models import Campaign, CampaignState
+from croc_annotate.candidates.models import Worker
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+    from croc_annotate.agreement.models import StatisticsSnapshot
+
+Context = dict[str, Any]
+
+# Open campaigns first, drafts last, the newest first among equals.
+_URGENCY = Case(
+    When(state=CampaignState.OPEN, then=Value(0)),
+    When(state=CampaignState.DRAFT, then=Value(2)),
+    default=Value(1),
+)
+WORKER_ALIVE_SECONDS = 120
+
+
+def chosen_campaign(request: HttpRequest) -> Campaign | None:
+    """The campaign in the address, else the most urgent one; None where there is none."""
+    slug = request.GET.get("campaign", "")
+    if slug:
+        return get_object_or_404(Campaign, slug=slug)
+    return Campaign.objects.order_by(_URGENCY, "-id").first()
+
+
+def base_context(request: HttpRequest, campaign: Campaign | None, tab: str) -> Context:
+    """What every page of the room needs."""
+    return {
+        "campaign": campaign,
+        "campaigns": Campaign.objects.order_by(_URGENCY, "-id").only("slug", "title", "state"),
+        "tab": tab,
+        "may_administer": person(request).may_administer,
+    }
+
+
+@reviewers_only
+def overview(request: HttpRequest) -> HttpResponse:
+    """Where the campaign stands; the inner part alone for the page's own renewal."""
+    campaign = chosen_campaign(request)
+    context = base_context(request, campaign, "overview")
+    if campaign:
+        context |= overview_context(current_statistics(campaign=campaign, kind="overview"))
+    part = "agreement/_overview.html" if "live" in request.GET else "agreement/overview.html"
+    return render(request, part, context)
+
+
+def overview_context(snapshot: StatisticsSnapshot) -> Context:
+    """The overview's numbers, with shares for the small bars."""
+    data = snapshot.data
+    alive = timezone.now() - timedelta(seconds=WORKER_ALIVE_SECONDS)
+    workers = Worker.objects.filter(heartbeat_at__gte=alive, stopped_at__isnull=True)
+    rows = [
+        {**row, "decided": row["accepted"] + row["rejected"], "share": _share(row)}
+        for row in data["rows"]
+    ]
+    totals = data["totals"]
+    return {
+        "snapshot": snapshot,
+        "overview": {**data, "rows": rows},
+        "judged_share": totals["judged"] / totals["candidates"] if totals["candidates"] else 0.0,
+        "verified_share": totals["accepted"] / totals["candidates"] if totals["candidates"] else 0,
+        "days_data": charts.days_chart(data["timeline"]),
+        "workers": list(workers.order_by("name")),
+        "headline": {cell["name"]: cell for cell in report_cells(data["agreement"])},
+    }
+
+
+def _share(row: Context) -> float:
+    decided = row["accepted"] + row["rejected"]
+    return row["accepted"] / decided if decided else 0.0
+
+
+@reviewers_only
+def report(request: HttpRequest) -> HttpResponse:
+    """Agreement in all and by part, with plots."""
+    campaign = chosen_campaign(request)
+    context = base_context(request, campaign, "report")
+    if campaign:
+        snapshot = current_statistics(campaign=campaign, kind="report")
+        pairs = current_statistics(campaign=campaign, kind="pairs")
+        context |= report_context(snapshot, pairs.data)
+    return render(request, "agreement/report.html", context)
+
+
+def report_context(snapshot: StatisticsSnapshot, pairs: Context) -> Context:
+    """Tables and charts of the agreement page."""
+    data = snapshot.data
+    by = data["by"]
+    shown = {name: by[name] for name in ("category", "side", "generator") if by.get(name)}
+    return {
+        "snapshot": snapshot,
+        "report": data,
+        "numbers": NUMBERS.items(),
+        "counts": COUNTS.items(),
+        "whole": report_cells(data["all"]),
+        "tables": [
+            {"name": name, "title": title, "rows": report_table(by[name])}
+            for name, title in DIMENSIONS.items()
+            if by.get(name)
+        ],
+        "interval_data": charts.interval_chart(by.get("category", {})),
+        "prevalence_data": charts.prevalence_chart(shown),
+        "time_data": charts.time_chart(by.get("week", {})),
+        "pair_data": charts.pair_chart(pairs),
+        "pairs": pairs,
+    }
+
+
+@admins_only
+def annotators(request: HttpRequest) -> HttpResponse:
+    """Everybody's work, those to talk to first at the top."""
+    campaign = chosen_campaign(request)
+    context = base_context(request, campaign, "annotators")
+    if campaign:
+        snapshot = current_statistics(campaign=campaign, kind="annotators")
+        context |= {"snapshot": snapshot, **annotators_context(campaign, snapshot.data)}
+    return render(request, "agreement/annotators.html", context)
+
+
+@reviewers_only
+def rules(request: HttpRequest) -> HttpResponse:
+    """What each rule would verify, and its estimated label error."""
+    campaign = chosen_campaign(request)
+    context = base_context(request, campaign, "rules")
+    if campaign:
+        snapshot = current_statistics(campaign=campaign, kind="rules")
+        rows = snapshot.data["rows"]
+        categories = sorted({name for row in rows for name in row["by_category"]})
+        context |= {
+            "snapshot": snapshot,
+            "rows": [
+                {**row, "cells": [row["by_category"].get(name) for name in categories]}
+                for row in rows
+            ],
+            "categories": categories,
+            "rules_data": charts.rules_chart(rows),
+        }
+    return render(request, "agreement/rules.html", context)
+
+
+def required_campaign(request: HttpRequest) -> Campaign:
+    """The campaign in the address or the most urgent one; 404 where there is none."""
+    campaign = chosen_campaign(request)
+    if campaign is None:
+        raise Http404("no campaign")
+    return campaign

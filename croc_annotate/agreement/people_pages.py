@@ -1,0 +1,71 @@
+"""What the annotators page and a person's page show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from django.contrib.auth import get_user_model
+from django.urls import reverse
+
+from croc_annotate.agreement import charts
+from croc_annotate.agreement.cells import percent
+from croc_annotate.agreement.wording import PEOPLE
+
+if TYPE_CHECKING:
+    from croc_annotate.annotation.models import Campaign
+
+Row = dict[str, Any]
+
+
+def annotators_context(campaign: Campaign, data: Row) -> Row:
+    """Table rows with names, links and formatted numbers; the chart of skills."""
+    rows = [shown(row, campaign) for row in named(data["rows"])]
+    return {
+        "rows": rows,
+        "to_talk_to": [row for row in rows if row["concerns"]],
+        "model": data["model"],
+        "help": PEOPLE,
+        "skill_data": charts.skill_chart(rows),
+    }
+
+
+def named(rows: list[Row]) -> list[Row]:
+    """Add the people's names (for admins only) and whether they are simulated."""
+    users = get_user_model().objects.in_bulk([row["id"] for row in rows])
+    return [
+        {
+            **row,
+            "name": str(users[row["id"]]) if row["id"] in users else row["person"],
+            "is_simulated": row["id"] in users and users[row["id"]].is_simulated,
+        }
+        for row in rows
+    ]
+
+
+def shown(row: Row, campaign: Campaign) -> Row:
+    """One person as the table shows them."""
+    address = reverse("agreement:annotator", args=[row["id"]])
+    return {
+        **row,
+        "href": f"{address}?{urlencode({'campaign': campaign.slug})}",
+        "share_text": percent(row["accept_share"]["value"]),
+        "share_others_text": percent(row["accept_share_others"]),
+        "gold_text": percent(row["gold"]["value"]),
+        "others_text": percent(row["others"]["value"]),
+        "sensitivity_text": percent(row["sensitivity"]["value"]),
+        "specificity_text": percent(row["specificity"]["value"]),
+        "unsure_text": percent(row["unsure_share"], 1),
+        "pace_text": "" if row["median_ms"] is None else f"{row['median_ms'] / 1000:.1f} s",
+        "parts_text": ",".join("" if part is None else f"{part:.3f}" for part in row["parts"]),
+        "others_interval": interval_text(row["others"]),
+        "sensitivity_interval": interval_text(row["sensitivity"]),
+        "specificity_interval": interval_text(row["specificity"]),
+        "gold_interval": interval_text(row["gold"]),
+    }
+
+
+def interval_text(share: Row) -> str:
+    """Value, low and high for the small plot in a cell; empty where one is missing."""
+    numbers = [share["value"], share["low"], share["high"]]
+    return "" if None in numbers else ",".join(f"{number:.3f}" for number in numbers)

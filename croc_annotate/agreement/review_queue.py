@@ -1,0 +1,165 @@
+"""Which items a reviewer looks at next, and what is shown of one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Exists, F, OuterRef, Q
+from django.db.models.functions import Abs, Coalesce
+
+from croc_annotate.accounts.models import AuditEvent
+from croc_annotate.agreement.models import Adjudication, ConsensusState, ItemConsensus
+from croc_annotate.agreement.reviewing import review_policy
+from croc_annotate.annotation.models import Flag, Item, Judgement, Purpose
+from croc_annotate.candidates.models import Candidate
+from croc_annotate.prompts.models import Side
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from django.db.models import QuerySet
+
+    from croc_annotate.accounts.models import User
+    from croc_annotate.agreement.models import ItemConsensusQuerySet
+    from croc_annotate.annotation.models import Campaign
+
+KINDS = ("", "disputed", "weak", "second")
+_FILTERS = {
+    "category": "item__pair__category_id",
+    "generator": "candidate__generator__slug",
+    "side": "candidate__side",
+    "pair": "item__pair__slug",
+    "text_role": "text_role",
+}
+
+
+def review_queue(
+    campaign: Campaign, reviewer: User, wanted: Mapping[str, str]
+) -> ItemConsensusQuerySet:
+    """Items to review that wait for this reviewer, the most open ones first."""
+    mine = Adjudication.objects.waiting_for_second().filter(
+        campaign=campaign, candidate=OuterRef("candidate"), text_role=OuterRef("text_role")
+    )
+    low = review_policy(campaign).low_posterior
+    rows = (
+        ItemConsensus.objects.filter(campaign=campaign, item__pair__active=True)
+        .alias(decided_by_me=Exists(mine.filter(reviewer=reviewer)))
+        .annotate(waits_for_second=Exists(mine.exclude(reviewer=reviewer)))
+        .filter(decided_by_me=False)
+    )
+    weak = Q(state=ConsensusState.ACCEPTED, posterior__lt=low)
+    kinds = {
+        "disputed": Q(state=ConsensusState.DISPUTED),
+        "weak": weak,
+        "second": Q(waits_for_second=True),
+    }
+    everything = kinds["disputed"] | weak | kinds["second"]
+    rows = rows.filter(kinds.get(wanted.get("kind", ""), everything))
+    rows = rows.exclude(verified_by="adjudicated")
+    for name, field in _FILTERS.items():
+        if wanted.get(name):
+            rows = rows.filter(**{field: wanted[name]})
+    openness = Abs(Coalesce(F("posterior"), 0.5) - 0.5)
+    return rows.order_by("-waits_for_second", openness, "item_id")
+
+
+def next_item(queue: QuerySet[ItemConsensus], *, after: int | None = None) -> ItemConsensus | None:
+    """The first of the queue, or the one behind ``after`` (an item put aside for now)."""
+    if after is None:
+        return queue.first()
+    pks = list(queue.values_list("pk", flat=True))
+    if after not in pks:
+        return queue.first()
+    place = (pks.index(after) + 1) % len(pks)
+    return queue.get(pk=pks[place])
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What a reviewer sees of an item; ``judgements`` stay hidden until revealed."""
+
+    item: Item
+    text: str
+    other_text: str
+    same_side: list[Candidate]
+    other_side: list[Candidate]
+    remarks: list[dict[str, Any]]
+    first_decision: Adjudication | None
+    revealed: bool
+    judgements: list[Judgement]
+    consensus: ItemConsensus | None
+
+
+def sight_of(item: Item, reviewer: User) -> Sight:
+    """Everything that the review page shows of an item."""
+    candidate = item.candidate
+    siblings = (
+        Candidate.objects.rendered()
+        .filter(pair_id=item.pair_id)
+        .exclude(pk=candidate.pk)
+        .order_by(
+            # The other image of the same generator and seed is the natural counterpart.
+            Abs(F("generator_id") - candidate.generator_id),
+            Abs(F("seed") - candidate.seed),
+            "pk",
+        )
+    )
+    is_prompt = candidate.side == Side.PROMPT
+    own = Q(side=Side.PROMPT) if is_prompt else ~Q(side=Side.PROMPT)
+    seen = revealed(item, reviewer)
+    return Sight(
+        item=item,
+        text=item.text,
+        other_text=item.other_text,
+        same_side=list(siblings.filter(own)[:3]),
+        other_side=list(siblings.filter(~own)[:4]),
+        remarks=remarks_on(item),
+        first_decision=_first_decision(item, reviewer),
+        revealed=seen,
+        judgements=judgements_on(item) if seen else [],
+        consensus=ItemConsensus.objects.filter(item=item).first(),
+    )
+
+
+def revealed(item: Item, reviewer: User) -> bool:
+    """Whether this reviewer has lifted the blind of this item."""
+    return AuditEvent.objects.filter(
+        action="review.revealed", subject_type="item", subject_id=str(item.pk), actor=reviewer
+    ).exists()
+
+
+def remarks_on(item: Item) -> list[dict[str, Any]]:
+    """What people wrote about an item, without who wrote it or how they judged."""
+    written = Judgement.objects.filter(item=item).exclude(remark="", reason="")
+    found = [
+        {"text": remark or reason, "at": at, "kind": ""}
+        for remark, reason, at in written.values_list("remark", "reason", "created_at")
+    ]
+    flags = Flag.objects.filter(item=item)
+    found += [
+        {"text": flag.remark, "at": flag.created_at, "kind": flag.get_kind_display()}
+        for flag in flags
+    ]
+    skips = item.assignments.exclude(skip_reason="")
+    found += [
+        {"text": remark, "at": at, "kind": reason.replace("_", " ")}
+        for remark, reason, at in skips.values_list("remark", "skip_reason", "created_at")
+    ]
+    return sorted(found, key=lambda remark: str(remark["at"]))
+
+
+def judgements_on(item: Item) -> list[Judgement]:
+    """All answers about an item with their people: for admins, and after a reveal."""
+    rows = Judgement.objects.filter(item=item).exclude(purpose=Purpose.TRAINING)
+    return list(rows.select_related("annotator").order_by("created_at"))
+
+
+def _first_decision(item: Item, reviewer: User) -> Adjudication | None:
+    """A decision that waits for a second reviewer: that there is one, not what it says."""
+    return (
+        Adjudication.objects.waiting_for_second()
+        .filter(campaign_id=item.campaign_id, candidate=item.candidate, text_role=item.text_role)
+        .exclude(reviewer=reviewer)
+        .first()
+    )

@@ -1,0 +1,69 @@
+"""Names and one-sentence explanations of the numbers, in one place for pages and API."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext_lazy as _
+
+# name, short title, what it means
+NUMBERS = {
+    "raw_agreement": (
+        _("Raw agreement"),
+        _("How often two people give the same verdict on an image, averaged over images."),
+    ),
+    "krippendorff_alpha": (
+        _("Krippendorff's α"),
+        _(
+            "Agreement beyond chance: 1 is perfect, 0 is chance; it falls when nearly all images"
+            " get the same verdict, so read it beside AC1 and the share of accepts."
+        ),
+    ),
+    "gwet_ac1": (
+        _("Gwet's AC1"),
+        _(
+            "Agreement beyond chance that stays readable when nearly all images get the same"
+            " verdict."
+        ),
+    ),
+    "fleiss_kappa": (
+        _("Fleiss' κ"),
+        _("Agreement beyond chance where every image has equally many votes."),
+    ),
+    "cohen_kappa": (
+        _("Cohen's κ"),
+        _("Agreement beyond chance between two people, each with their own share of accepts."),
+    ),
+    "prevalence_accept": (
+        _("Accepts"),
+        _("Share of accepts among the votes on images with at least two votes."),
+    ),
+    "unsure_share": (
+        _("Unsure"),
+        _("Share of answers that could not tell; they use a place and are no vote."),
+    ),
+}
+COUNTS = {
+    "items": (_("Items"), _("Images with a text that have any judgement.")),
+    "items_with_two": (_("With two"), _("Items with at least two votes: only these count.")),
+    "raters": (_("People"), _("Annotators with a judgement.")),
+    "judgements": (_("Judgements"), _("Counted answers, with those that could not tell.")),
+}
+DIMENSIONS = {
+    "category": _("Category"),
+    "side": _("Side"),
+    "generator": _("Generator"),
+    "week": _("Week"),
+    "guideline_version": _("Guideline version"),
+    "mode": _("Mode"),
+    "text_role": _("Text"),
+}
+PEOPLE = {
+    "judgements": _("Counted judgements in this campaign."),
+    "share": _("Share of accepts, and in brackets what others gave the same items."),
+    "gold": _("Share of right answers on items whose truth is known, with its interval."),
+    "others": _("How often the vote equals the majority of the others on the same item."),
+    "sensitivity": _("Estimated share of matching images that this person accepts."),
+    "specificity": _("Estimated share of images without a match that this person rejects."),
+    "pace": _("Median visible, active time for one answer."),
+    "run": _("Longest run of equal answers."),
+    "trend": _("Agreement with the others in ten equal parts of the person's work, first to last."),
+}

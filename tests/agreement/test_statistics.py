@@ -1,0 +1,121 @@
+"""Statistics are computed together, kept with their time, and renewed when rows changed."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from croc_annotate.agreement.models import ItemConsensus, StatisticsSnapshot
+from croc_annotate.agreement.snapshots import current_statistics
+from croc_annotate.agreement.statistics import compute_statistics
+from tests.agreement.rows import judged_campaign, rendered_candidate
+from tests.factories import make_pair
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_overview_counts_candidates_judged_states_and_work_left():
+    judged = judged_campaign(
+        ["aaa", "rrr", "aru", "aa", ""], categories=["counting"] * 3 + ["action"] * 2
+    )
+    generator = judged.items[0].candidate.generator
+    rendered_candidate(make_pair("action"), "prompt", generator)  # not opened in the campaign yet
+    found = compute_statistics(campaign=judged.campaign)["overview"]
+    action, counting = found["rows"]
+    assert (action["category"], action["generator"], action["side"]) == (
+        "action",
+        "FLUX_1_dev",
+        "prompt",
+    )
+    assert [action[k] for k in ("candidates", "judged", "pending", "judgements_left")] == [
+        3, 1, 2, 1 + 3 + 3,
+    ]  # fmt: skip
+    assert [counting[k] for k in ("accepted", "rejected", "disputed", "judgements_left")] == [
+        1, 1, 1, 0,
+    ]  # fmt: skip
+    assert found["totals"]["candidates"] == 6
+    assert found["totals"]["judgements_left"] == 7
+    assert found["pace"]["median_ms"] == 4000
+    assert found["pace"]["hours_left"] == pytest.approx(7 * 4 / 3600)
+    assert found["forecast"]["low"] <= found["forecast"]["value"] <= found["forecast"]["high"]
+
+
+def test_without_a_judgement_everything_has_words_instead_of_numbers():
+    judged = judged_campaign(["", ""])
+    found = compute_statistics(campaign=judged.campaign)
+    assert found["overview"]["forecast"]["reason"] == "nothing is decided yet"
+    assert found["overview"]["pace"]["hours_left"] is None
+    assert found["annotators"]["rows"] == []
+    assert found["pairs"]["people"] == []
+    assert all(row["verified"] in {0, None} for row in found["rules"]["rows"])
+
+
+def test_states_of_items_are_kept_in_rows_and_only_changes_are_written(
+    django_assert_max_num_queries,
+):
+    judged = judged_campaign(["aaa", "rrr", "ar"])
+    compute_statistics(campaign=judged.campaign)
+    states = dict(ItemConsensus.objects.values_list("item_id", "state"))
+    assert [states[item.pk] for item in judged.items] == ["accepted", "rejected", "pending"]
+    judged.correct(item=0, rater=0, verdict="reject")
+    judged.correct(item=0, rater=1, verdict="reject")
+    compute_statistics(campaign=judged.campaign)
+    row = ItemConsensus.objects.get(item=judged.items[0])
+    assert (row.state, row.n_accept, row.n_reject) == ("rejected", 1, 2)
+
+
+def test_an_unchanged_campaign_is_not_computed_again():
+    judged = judged_campaign(["aaa"])
+    first = current_statistics(campaign=judged.campaign, kind="report")
+    assert current_statistics(campaign=judged.campaign, kind="report").pk == first.pk
+
+
+def test_quick_statistics_are_renewed_at_once_when_rows_changed():
+    judged = judged_campaign(["aaa", "rrr"])
+    before = current_statistics(campaign=judged.campaign, kind="overview")
+    judged.correct(item=0, rater=0, verdict="reject")
+    after = current_statistics(campaign=judged.campaign, kind="overview")
+    assert after.pk != before.pk
+    assert after.as_of > before.as_of
+
+
+def test_slow_statistics_are_shown_as_of_their_time_and_renewed_now_and_then():
+    judged = judged_campaign(["aaa", "rrr"])
+    before = current_statistics(campaign=judged.campaign, kind="overview")
+    StatisticsSnapshot.objects.update(seconds=3.0)
+    judged.correct(item=0, rater=0, verdict="reject")
+    now = timezone.now()
+    assert current_statistics(campaign=judged.campaign, kind="overview", now=now).pk == before.pk
+    later = now + timedelta(minutes=2)
+    after = current_statistics(campaign=judged.campaign, kind="overview", now=later)
+    assert after.pk != before.pk
+
+
+def test_old_snapshots_are_forgotten():
+    judged = judged_campaign(["aaa"])
+    for _ in range(8):
+        compute_statistics(campaign=judged.campaign)
+    assert StatisticsSnapshot.objects.filter(kind="report").count() == 5
+
+
+def test_a_refused_rule_is_replaced_by_majority_with_the_reason():
+    judged = judged_campaign(["aa", "rr"], rule="posterior", min_judgements=2)
+    found = compute_statistics(campaign=judged.campaign)["overview"]
+    assert found["rule"]["rule"] == "majority"
+    assert "three judgements" in found["rule_refused"]
+
+
+def test_rules_are_compared_with_refusals_in_words():
+    judged = judged_campaign(["aaa", "aar", "rrr", "arr"] * 10)
+    rows = {r["title"]: r for r in compute_statistics(campaign=judged.campaign)["rules"]["rows"]}
+    assert rows["majority"]["verified"] == 20
+    assert rows["unanimous"]["verified"] == 10
+    assert rows["unanimous"]["error_model"]["value"] < rows["majority"]["error_model"]["value"]
+    assert rows["majority"]["error_gold"]["value"] is None
+    assert rows["majority"]["error_gold"]["reason"]
+    two = judged_campaign(["aa", "rr"], min_judgements=2)
+    rows = {r["title"]: r for r in compute_statistics(campaign=two.campaign)["rules"]["rows"]}
+    assert rows["posterior ≥ 0.95"]["verified"] is None
+    assert rows["posterior ≥ 0.95"]["refused"]
