@@ -4,35 +4,46 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('benchmark', '0001_initial'),
+        ("benchmark", "0001_initial"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='metricrun',
-            name='n_total',
+            model_name="metricrun",
+            name="n_total",
             field=models.PositiveBigIntegerField(default=0),
         ),
         migrations.AddField(
-            model_name='metricrun',
-            name='options',
-            field=models.JSONField(default=dict, help_text='What a worker needs to go on.'),
+            model_name="metricrun",
+            name="options",
+            field=models.JSONField(default=dict, help_text="What a worker needs to go on."),
         ),
         migrations.AddField(
-            model_name='metricrun',
-            name='reasons',
-            field=models.JSONField(default=list, help_text='Why scores are missing, in words.'),
+            model_name="metricrun",
+            name="reasons",
+            field=models.JSONField(default=list, help_text="Why scores are missing, in words."),
         ),
         migrations.AddField(
-            model_name='metricrun',
-            name='replicate',
-            field=models.CharField(blank=True, help_text='A repetition that is compared, never ranked.', max_length=40),
+            model_name="metricrun",
+            name="replicate",
+            field=models.CharField(
+                blank=True, help_text="A repetition that is compared, never ranked.", max_length=40
+            ),
         ),
         migrations.AlterField(
-            model_name='metricrun',
-            name='state',
-            field=models.CharField(choices=[('running', 'Running'), ('partial', 'Partial'), ('done', 'Done'), ('failed', 'Failed'), ('replaced', 'Replaced')], default='running', max_length=8),
+            model_name="metricrun",
+            name="state",
+            field=models.CharField(
+                choices=[
+                    ("running", "Running"),
+                    ("partial", "Partial"),
+                    ("done", "Done"),
+                    ("failed", "Failed"),
+                    ("replaced", "Replaced"),
+                ],
+                default="running",
+                max_length=8,
+            ),
         ),
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from argparse import RawDescriptionHelpFormatter
@@ -11,19 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from croc_annotate.benchmark.board import board_json
 from croc_annotate.benchmark.boards import EmptyBoardError, View, release_board
 from croc_annotate.benchmark.intervals import DRAWS, SEED
 from croc_annotate.benchmark.protocol import MissingScoresError, Policy
-from croc_annotate.benchmark.render import csv_text, latex, text
+from croc_annotate.benchmark.writing import write_board
 from croc_annotate.lib.atomic import write_atomically
 from croc_annotate.releases.selectors import ReleaseNotFoundError, find_release
 
 if TYPE_CHECKING:
     from django.core.management.base import CommandParser
-
-    from croc_annotate.benchmark.board import Board
-    from croc_annotate.releases.models import Release
 
 FORMATS = ("table", "csv", "json", "latex", "png", "pdf")
 
@@ -81,7 +76,7 @@ Examples:
             raise CommandError(f"{error} (--missing skip, --missing loss)") from error
         except (ReleaseNotFoundError, EmptyBoardError) as error:
             raise CommandError(str(error)) from error
-        data = render(release, board, options["format"])
+        data = write_board(release, board, options["format"])
         if out is not None:
             write_atomically(out, data, force=options["force"])
             self.stdout.write(
@@ -96,20 +91,6 @@ Examples:
                 f"in {time.perf_counter() - start:.1f} s."
             )
         sys.stdout.flush()
-
-
-def render(release: Release, board: Board, form: str) -> bytes:
-    """The board in one of the formats."""
-    title = str(release)
-    if form == "json":
-        document = {"release": title, "release_sha256": release.sha256, **board_json(board)}
-        return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1).encode()
-    if form in {"png", "pdf"}:
-        from croc_annotate.benchmark import figures  # matplotlib takes a second to import
-
-        return figures.draw(board, title=title, form=form)
-    writers = {"csv": csv_text, "latex": latex, "table": text}
-    return writers[form](board, title=title).encode()
 
 
 def _view(options: dict[str, Any]) -> View:

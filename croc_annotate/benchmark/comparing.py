@@ -1,0 +1,154 @@
+"""Two metrics on one board, and two runs of one metric (pure)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from croc_annotate.benchmark.comparisons import paired_p
+from croc_annotate.benchmark.intervals import interval_of
+from croc_annotate.benchmark.layout import DIRECTIONS
+from croc_annotate.benchmark.worst import pair_means
+
+if TYPE_CHECKING:
+    from croc_annotate.benchmark.board import Board, Entry
+    from croc_annotate.benchmark.layout import Direction, Floats, Layout, Scores
+    from croc_annotate.benchmark.protocol import Evaluation
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """One statistic of two metrics; the interval is of the difference, on the same draws."""
+
+    name: str
+    first: float | None
+    second: float | None
+    difference: float | None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+
+
+def compare_entries(board: Board, first: Entry, second: Entry) -> list[SideBySide]:
+    """Averages with paired intervals, then each category's text- and image-based values."""
+    rows = [
+        _averages(board, first, second, statistic) for statistic in ("overall", "text", "image")
+    ]
+    rows += [
+        _side_by_side(direction, first.result.average[direction], second.result.average[direction])
+        for direction in DIRECTIONS
+    ]
+    rows += [
+        _side_by_side(
+            f"{category}: {part}-based",
+            first.result.categories[category][part],
+            second.result.categories[category][part],
+        )
+        for category in board.layout.categories
+        for part in ("text", "image")
+    ]
+    return rows
+
+
+def disagreements(
+    first: Evaluation, second: Evaluation, *, count: int
+) -> tuple[list[tuple[int, float, float]], list[tuple[int, float, float]]]:
+    """(pair, first's value, second's value): where the first is better, where the second is."""
+    a, b = pair_means(first, "overall"), pair_means(second, "overall")
+    gap = np.nan_to_num(a - b)
+    order = np.argsort(-gap, kind="stable")
+    better = [int(p) for p in order[:count] if gap[p] > 0]
+    worse = [int(p) for p in order[::-1][:count] if gap[p] < 0]
+    return (
+        [(p, float(a[p]), float(b[p])) for p in better],
+        [(p, float(a[p]), float(b[p])) for p in worse],
+    )
+
+
+@dataclass(frozen=True)
+class RunDifference:
+    """What changed between two runs of one metric."""
+
+    compared: int
+    largest: float
+    median: float
+    changed: dict[Direction, int]
+    """Comparisons whose outcome (right, tie, wrong) is another one."""
+    comparisons: dict[Direction, int]
+    values: dict[Direction, tuple[float | None, float | None]]
+
+    @property
+    def changed_share(self) -> float:
+        """Share of all comparisons with another outcome."""
+        total = sum(self.comparisons.values())
+        return sum(self.changed.values()) / total if total else 0.0
+
+
+def compare_scores(
+    layout: Layout, first: Scores, second: Scores, evaluations: tuple[Evaluation, Evaluation]
+) -> RunDifference:
+    """Differences of scores, and comparisons that went another way (O(|P|·|Q|) a pair)."""
+    columns = ("prompt_own", "prompt_other", "contrast_own", "contrast_other")
+    gaps = np.concatenate([np.abs(getattr(first, c) - getattr(second, c)) for c in columns])
+    known = gaps[~np.isnan(gaps)]
+    changed, total = _changed(layout, first, second)
+    every = np.ones(layout.n_pairs, dtype=bool)
+    return RunDifference(
+        compared=len(known),
+        largest=float(known.max(initial=0.0)),
+        median=float(np.median(known)) if len(known) else 0.0,
+        changed=changed,
+        comparisons=total,
+        values={
+            d: (evaluations[0].cell(d, every).value, evaluations[1].cell(d, every).value)
+            for d in DIRECTIONS
+        },
+    )
+
+
+def _changed(
+    layout: Layout, first: Scores, second: Scores
+) -> tuple[dict[Direction, int], dict[Direction, int]]:
+    changed: dict[Direction, int] = dict.fromkeys(DIRECTIONS, 0)
+    total: dict[Direction, int] = dict.fromkeys(DIRECTIONS, 0)
+    for pair in range(layout.n_pairs):
+        p = np.flatnonzero(layout.prompt.pair == pair)
+        q = np.flatnonzero(layout.contrast.pair == pair)
+        ours, theirs = _margins(first, p, q), _margins(second, p, q)
+        for direction in DIRECTIONS:
+            a, b = ours[direction], theirs[direction]
+            both = ~np.isnan(a) & ~np.isnan(b)
+            changed[direction] += int(np.count_nonzero(np.sign(a[both]) != np.sign(b[both])))
+            total[direction] += int(both.sum())
+    return changed, total
+
+
+def _margins(s: Scores, p: np.ndarray, q: np.ndarray) -> dict[Direction, Floats]:
+    return {
+        "text_forward": s.prompt_own[p] - s.prompt_other[p],
+        "text_inverse": s.contrast_own[q] - s.contrast_other[q],
+        "image_forward": s.prompt_own[p][:, None] - s.contrast_other[q][None, :],
+        "image_inverse": s.contrast_own[q][None, :] - s.prompt_other[p][:, None],
+    }
+
+
+def _averages(board: Board, first: Entry, second: Entry, statistic: str) -> SideBySide:
+    row = _side_by_side(
+        statistic, first.result.average[statistic], second.result.average[statistic]
+    )
+    draws = board.bootstrap.draws.get(statistic, {})
+    bounds = [e.bounds["average"][statistic] for e in (first, second)]
+    if row.difference is None or not draws or any("pairs" in b.reason for b in bounds):
+        return row
+    drawn = draws[first.name] - draws[second.name]
+    if np.isnan(drawn).all():
+        return row
+    low, high = interval_of(drawn)
+    return SideBySide(row.name, row.first, row.second, row.difference, low, high, paired_p(drawn))
+
+
+def _side_by_side(name: str, first: float | None, second: float | None) -> SideBySide:
+    gap = None if first is None or second is None else first - second
+    return SideBySide(name, first, second, gap)

@@ -1,0 +1,67 @@
+"""Metrics for tests: deterministic, countable, and able to fail on demand."""
+
+from __future__ import annotations
+
+from croc_annotate.benchmark.metric import (
+    MetricError,
+    MetricFacts,
+    MetricMemoryError,
+    ScoreBatch,
+    check_batch,
+)
+from croc_annotate.lib.hashing import stable_unit
+
+
+class Counting:
+    """Scores from hashes; counts what it is asked for over the whole test process.
+
+    Options (`extra`): die_after (number of batches), memory (images that fit at once),
+    blank (texts with this word have no score), needs, name.
+    """
+
+    calls: list[tuple[str, str]] = []
+    batches: list[int] = []
+    built = 0
+    closed = 0
+
+    def __init__(self, *, options):
+        type(self).built += 1
+        self.extra = dict(options.extra)
+        self.needs = self.extra.get("needs", "hash")
+        self.name = self.extra.get("name", "counting")
+        self.revision = options.revision or "1"
+
+    @classmethod
+    def reset(cls):
+        cls.calls, cls.batches, cls.built, cls.closed = [], [], 0, 0
+
+    def describe(self):
+        return MetricFacts(name=self.name, label=self.name.title(), revision=self.revision)
+
+    def score(self, *, images, texts):
+        check_batch(images, texts)
+        if len(images) > int(self.extra.get("memory", 10_000)):
+            raise MetricMemoryError("out of memory")
+        if len(self.batches) >= int(self.extra.get("die_after", 10_000)):
+            raise KeyboardInterrupt
+        if "broken" in self.extra:
+            raise MetricError("the model file is damaged.")
+        self.batches.append(len(images))
+        scores = []
+        for image, own in zip(images, texts, strict=True):
+            if self.needs == "pixels":
+                assert image.pixels.mode == "RGB"
+            self.calls.extend((image.sha256, text) for text in own)
+            scores.append([self._score(image.sha256, text) for text in own])
+        long = frozenset(t for own in texts for t in own if "long" in self.extra)
+        missing = any(v is None for row in scores for v in row)
+        return ScoreBatch(
+            scores=scores, truncated=long, reasons=("no noun phrase",) if missing else ()
+        )
+
+    def _score(self, sha256, text):
+        blank = self.extra.get("blank")
+        return None if blank and blank in text else stable_unit(self.revision, sha256, text)
+
+    def close(self):
+        type(self).closed += 1
