@@ -4,6 +4,7 @@ import importlib
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -166,3 +167,25 @@ def test_a_score_batch_keeps_missing_scores_apart_from_zero():
     batch = ScoreBatch(scores=[[0.0, None]])
     assert batch.scores[0][0] == 0.0
     assert batch.scores[0][1] is None
+
+
+def test_the_example_in_the_documentation_works(tmp_path, monkeypatch):
+    from PIL import Image
+
+    page = (Path(__file__).parents[3] / "docs" / "adding-a-metric.md").read_text("utf-8")
+    code = page.split("```python\n", 1)[1].split("```", 1)[0]
+    (tmp_path / "their_brightness.py").write_text(code, "utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    metric = registry.create("their_brightness:Brightness")
+    images = [
+        ImageInput(sha256="1" * 64, pixels=Image.new("RGB", (4, 4), colour))
+        for colour in ("black", "white")
+    ]
+    batch = metric.score(images=images, texts=[["a"], ["a", "abc"]])
+    assert batch.scores == [[-1.0], [254.0, 252.0]]
+    metric.close()
+
+
+def test_the_documentation_lists_every_metric():
+    page = (Path(__file__).parents[3] / "docs" / "adding-a-metric.md").read_text("utf-8")
+    assert [name for name in registry.METRICS if f"| `{name}` |" not in page] == []
