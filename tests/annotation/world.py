@@ -16,7 +16,7 @@ from croc_annotate.annotation.services import (
 )
 from croc_annotate.candidates.models import Candidate, Generator
 from croc_annotate.lib.hashing import sha256_text
-from croc_annotate.prompts.models import ContrastPair
+from croc_annotate.prompts.models import Category, ContrastPair
 from tests.factories import make_user
 
 NOW = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
@@ -27,6 +27,8 @@ def later(seconds: float) -> datetime:
 
 
 def make_pairs(count: int, category: str = "counting") -> list[ContrastPair]:
+    # Tests with real connections empty every table afterwards, the categories too.
+    Category.objects.get_or_create(slug=category, defaults={"label": category, "position": 99})
     first = ContrastPair.objects.count()
     return ContrastPair.objects.bulk_create(
         ContrastPair(
