@@ -74,6 +74,15 @@ def detail(request: HttpRequest, key: str) -> HttpResponseBase:
     return render(request, "candidates/detail.html", {"candidate": candidate, "siblings": siblings})
 
 
+@require_safe
+@reviewers_only
+def of_pair(request: HttpRequest, pair: int, side: str) -> HttpResponseBase:
+    """The images of one side of a pair, as a piece of another room's page."""
+    rows = in_wall_order(Candidate.objects.rendered().filter(pair=pair, side=side))
+    context = {"candidates": list(rows[:_PAGE]), "count": rows.count(), "side": side}
+    return render(request, "candidates/_of_pair.html", context)
+
+
 def _copy(request: HttpRequest, key: str, which: str) -> HttpResponseBase:
     if not request.user.is_authenticated:
         # An <img> cannot follow a redirect to a log-in page.

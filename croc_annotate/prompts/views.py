@@ -102,7 +102,7 @@ def pair_edit(request: HttpRequest, slug: str) -> HttpResponseBase:
             messages.success(request, _saved_message(change.pair, versioned=change.versioned))
             return redirect("prompts:pair", slug=slug)
     fixed = ContrastPair.objects.with_images().filter(pk=pair.pk).exists()
-    return render(request, "prompts/edit.html", {"form": form, "pair": pair, "fixed": fixed})
+    return _edit_page(request, form, pair=pair, fixed=fixed)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -122,7 +122,7 @@ def pair_new(request: HttpRequest) -> HttpResponseBase:
         else:
             messages.success(request, _("“%(pair)s” was added.") % {"pair": pair})
             return redirect("prompts:pair", slug=pair.slug)
-    return render(request, "prompts/edit.html", {"form": form, "pair": None, "fixed": False})
+    return _edit_page(request, form, pair=None, fixed=False)
 
 
 @require_POST
@@ -164,6 +164,19 @@ def export(request: HttpRequest) -> HttpResponseBase:
     )
     response["Content-Disposition"] = 'attachment; filename="prompts.jsonl"'
     return response
+
+
+def _edit_page(
+    request: HttpRequest, form: PairForm, *, pair: ContrastPair | None, fixed: bool
+) -> HttpResponse:
+    context = {
+        "form": form,
+        "texts": [form[name] for name in ("slug", "category", *TEXT_FIELDS)],
+        "labels": [form[name] for name in LABEL_FIELDS],
+        "pair": pair,
+        "fixed": fixed,
+    }
+    return render(request, "prompts/edit.html", context)
 
 
 def _saved_message(pair: ContrastPair, *, versioned: bool) -> str:

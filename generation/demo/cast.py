@@ -49,6 +49,7 @@ class Sight:
     seed: int
     text_role: str
     truth: bool
+    plain: bool = False
 
     @property
     def name(self) -> str:
@@ -57,7 +58,9 @@ class Sight:
 
     @property
     def hardness(self) -> float:
-        """How hard the image is, 0 to 1: mostly a matter of its pair."""
+        """How hard the image is, 0 to 1: mostly a matter of its pair. Known items are plain ones."""
+        if self.plain:
+            return 0.0
         pair = stable_unit("hard pair", self.pair)
         image = stable_unit("hard image", self.name)
         return 0.7 * pair + 0.3 * image

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from django.test import Client
 
 from croc_annotate.accounts.models import User
+from croc_annotate.agreement.models import Adjudication, ItemConsensus
 from croc_annotate.agreement.services import agreement_report
 from croc_annotate.annotation.models import Campaign, Judgement
 from croc_annotate.benchmark.models import MetricRun, RunState
@@ -72,6 +73,10 @@ def _judging(demo: Demo) -> Iterator[str]:
         yield "a simulated judgement is not of a simulated annotator"
     if not campaign.items.incomplete().exists():
         yield "nothing is left for a visitor to judge"
+    if not Adjudication.objects.current().filter(campaign=campaign).exists():
+        yield "no dispute was settled"
+    if not ItemConsensus.objects.filter(campaign=campaign, state="disputed").exists():
+        yield "no dispute is left to look at"
     report = agreement_report(campaign=campaign, draws=50)["all"]
     for name in ("raw_agreement", "krippendorff_alpha", "gwet_ac1"):
         if report[name] is None:

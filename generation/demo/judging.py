@@ -6,8 +6,11 @@ import uuid
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from croc_annotate.agreement.models import Adjudication
+from croc_annotate.agreement.reviewing import adjudicate
+from croc_annotate.agreement.selectors import campaign_consensus
 from croc_annotate.annotation.answers import Answer
-from croc_annotate.annotation.models import Judgement, Purpose
+from croc_annotate.annotation.models import Item, Judgement, Purpose
 from croc_annotate.annotation.people import find_participation, give_consent, read_guideline
 from croc_annotate.annotation.services import claim_items, store_answers
 from croc_annotate.candidates.models import Candidate
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from croc_annotate.accounts.models import User
-    from croc_annotate.annotation.models import Campaign, Item
+    from croc_annotate.annotation.models import Campaign
 
 SHARE = 0.8
 SITTING = 20
@@ -93,6 +96,30 @@ def _enter(campaign: Campaign, user: User, now: datetime) -> None:
         read_guideline(participation=participation, version=GUIDELINE_VERSION, now=now)
 
 
+def settle_disputes(*, campaign: Campaign, reviewer: User, share: float) -> int:
+    """Let the simulated reviewer decide a share of the disputed items rightly; returns how many.
+
+    The others stay for the visitor. Items that were decided before are not decided again.
+    """
+    decided = Adjudication.objects.current().filter(campaign=campaign).exists()
+    table = campaign_consensus(campaign=campaign)
+    rows = zip(table.item_id, table.state, strict=True)
+    disputed = [int(pk) for pk, state in rows if state == "disputed"]
+    if decided:
+        return 0
+    wanted = disputed[: round(share * len(disputed))]
+    items = list(Item.objects.filter(pk__in=wanted).select_related("pair", "candidate"))
+    for item, sight in zip(items, _sights(items), strict=True):
+        adjudicate(
+            item=item,
+            reviewer=reviewer,
+            verdict="accept" if sight.truth else "reject",
+            reason="clear",
+            note="Decided by a simulated reviewer.",
+        )
+    return len(items)
+
+
 def _sights(items: list[Item]) -> list[Sight]:
     """What a simulated annotator knows of items: the renderer's own word for what it drew."""
     candidates = Candidate.objects.select_related("generator", "pair").in_bulk(
@@ -108,5 +135,6 @@ def _sight(item: Item, candidate: Candidate) -> Sight:
         generator=candidate.generator.slug,
         seed=candidate.seed,
         text_role=item.text_role,
+        plain=item.purpose != Purpose.WORK,
         truth=shows(candidate.provenance["image"]["drawn"], item.text),
     )

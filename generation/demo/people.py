@@ -94,6 +94,23 @@ def make_cast() -> list[User]:
     return users
 
 
+def make_reviewer() -> User:
+    """The simulated reviewer, who settles some disputes."""
+    user: User
+    user, created = User.objects.get_or_create(
+        username="sim-reviewer",
+        defaults={
+            "display_name": "Simulated reviewer",
+            "is_simulated": True,
+            "role": Role.REVIEWER,
+        },
+    )
+    if created:
+        user.set_unusable_password()
+        user.save(update_fields=["password"])
+    return user
+
+
 def _password() -> str:
     """Easy to type, about 43 bits: it guards drawn pictures on one's own machine."""
     return "-".join("".join(secrets.choice(_SYLLABLES) for _ in range(3)) for _ in range(3))

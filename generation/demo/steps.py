@@ -12,6 +12,8 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from croc_annotate.accounts.models import User
+from croc_annotate.agreement.models import Adjudication, ItemConsensus
+from croc_annotate.agreement.statistics import compute_statistics, newest
 from croc_annotate.annotation.models import Campaign
 from croc_annotate.benchmark.models import MetricRun, RunState
 from croc_annotate.candidates.models import Candidate
@@ -22,8 +24,8 @@ from croc_annotate.releases.models import Release
 from croc_annotate.releases.services import freeze_release
 from generation import scenes
 from generation.demo import campaign as plan
-from generation.demo.judging import given_judgements, judge, wanted_judgements
-from generation.demo.people import Login, make_cast, make_logins
+from generation.demo.judging import given_judgements, judge, settle_disputes
+from generation.demo.people import Login, make_cast, make_logins, make_reviewer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,6 +35,7 @@ RELEASE = "demo"
 FORMATS = ("crochum", "parquet")
 METRICS = ("random", "human", "onnx-dual-encoder")
 WEEKS = 3
+SETTLED = 0.4
 
 
 class NotADemoError(Exception):
@@ -117,6 +120,18 @@ def judgements(demo: Demo) -> str:
     return f"{given} simulated judgements, {given / items:.0%} of what is wanted"
 
 
+def review(demo: Demo) -> str:
+    """Some disputes settled, some left; the statistics of the pages."""
+    del demo
+    made = Campaign.objects.get(slug=plan.CAMPAIGN)
+    settle_disputes(campaign=made, reviewer=make_reviewer(), share=SETTLED)
+    if newest(made, "overview") is None:
+        compute_statistics(campaign=made)
+    left = ItemConsensus.objects.filter(campaign=made, state="disputed").count()
+    decided = Adjudication.objects.current().filter(campaign=made).count()
+    return f"{decided} disputes settled by a simulated reviewer, {left} left to settle"
+
+
 def release(demo: Demo) -> str:
     """A frozen release of what is verified by now."""
     del demo
@@ -168,6 +183,7 @@ STEPS: tuple[tuple[str, Callable[[Demo], str]], ...] = (
     ("Images", images),
     ("Campaign", campaign),
     ("Judging", judgements),
+    ("Review", review),
     ("Release", release),
     ("Export", export),
     ("Benchmark", benchmark),
@@ -179,6 +195,3 @@ def run(demo: Demo) -> Iterator[tuple[str, str]]:
     check_database_is_ours()
     for name, step in STEPS:
         yield name, step(demo)
-
-
-__all__ = ["Demo", "NotADemoError", "run", "wanted_judgements"]

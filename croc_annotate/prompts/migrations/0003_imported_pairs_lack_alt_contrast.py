@@ -4,18 +4,25 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('prompts', '0002_categories'),
+        ("prompts", "0002_categories"),
     ]
 
     operations = [
         migrations.RemoveConstraint(
-            model_name='contrastpair',
-            name='pair_negation_has_alt_contrast',
+            model_name="contrastpair",
+            name="pair_negation_has_alt_contrast",
         ),
         migrations.AddConstraint(
-            model_name='contrastpair',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('category', 'negation'), _negated=True), models.Q(('alt_contrast', ''), _negated=True), ('active', False), _connector='OR'), name='pair_negation_has_alt_contrast'),
+            model_name="contrastpair",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("category", "negation"), _negated=True),
+                    models.Q(("alt_contrast", ""), _negated=True),
+                    ("active", False),
+                    _connector="OR",
+                ),
+                name="pair_negation_has_alt_contrast",
+            ),
         ),
     ]
