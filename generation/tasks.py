@@ -26,7 +26,7 @@ _RING_AT_MOST = 500
 _worker: Worker | None = None
 
 
-@shared_task(name="generation.tasks.render_group", queue=QUEUE, acks_late=True)
+@shared_task(name="generation.tasks.render_group", acks_late=True)
 def render_group(generator_id: int, pair_id: int, side: str) -> None:
     """Render what one pair's side still lacks from one generator. Safe to run twice or never."""
     group = Group(generator_id, pair_id, side)
