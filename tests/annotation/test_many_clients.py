@@ -10,6 +10,7 @@ import sys
 import threading
 import uuid
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -40,13 +41,10 @@ class Client:
         self.chance = random.Random(seed)
         self.disorder = disorder
         self.sent: list[uuid.UUID] = []
-        self.error: BaseException | None = None
 
     def run(self) -> None:
         try:
             self._work()
-        except BaseException as error:
-            self.error = error
         finally:
             connections.close_all()
 
@@ -119,16 +117,13 @@ def run_clients(campaign, count, *, disorder, watch=lambda: None):
         Client(campaign, user, seed=i, disorder=disorder)
         for i, user in enumerate(make_annotators(count))
     ]
-    threads = [threading.Thread(target=client.run) for client in clients]
-    for thread in threads:
-        thread.start()
-    while any(thread.is_alive() for thread in threads):
-        watch()
-        threading.Event().wait(0.2)
-    for thread in threads:
-        thread.join()
-    errors = [client.error for client in clients if client.error]
-    assert not errors, errors[0]
+    with ThreadPoolExecutor(count) as pool:
+        running = [pool.submit(client.run) for client in clients]
+        while not all(future.done() for future in running):
+            watch()
+            threading.Event().wait(0.2)
+    for future in running:
+        future.result()  # raises what a client met
     return clients
 
 

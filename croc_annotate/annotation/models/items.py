@@ -140,7 +140,7 @@ class Item(models.Model):
         return self._text(TextRole.OTHER)
 
     def _text(self, same: str) -> str:
-        pair, side = self.candidate.pair, self.candidate.side
+        pair, side = self.pair, self.candidate.side
         return pair.own_text(side) if self.text_role == same else pair.other_text(side)
 
 
