@@ -47,6 +47,7 @@ class Demo:
     """A demo in the making: where its files go, and what its steps leave for later ones."""
 
     folder: Path
+    seeds: str = plan.SEEDS
     logins: list[Login] = field(default_factory=list)
 
     @property
@@ -82,11 +83,10 @@ def prompts(demo: Demo) -> str:
 
 def images(demo: Demo) -> str:
     """Drawings by two hands, and some with known answers."""
-    del demo
     plan.make_generators()
     run = {"here": True, "stdout": io.StringIO()}
     call_command(
-        "generate", generator=list(plan.GENERATORS), seeds=plan.SEEDS, bank=plan.BANK, **run
+        "generate", generator=list(plan.GENERATORS), seeds=demo.seeds, bank=plan.BANK, **run
     )
     call_command(
         "generate",

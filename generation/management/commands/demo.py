@@ -13,6 +13,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
+from generation.demo.campaign import SEEDS
 from generation.demo.checking import faults
 from generation.demo.steps import Demo, NotADemoError, run
 
@@ -46,12 +47,15 @@ class Command(BaseCommand):
         then = parser.add_mutually_exclusive_group()
         then.add_argument("--serve", action="store_true", help="serve the site afterwards")
         then.add_argument("--check", action="store_true", help="check what was made, and exit")
+        parser.add_argument(
+            "--seeds", default=SEEDS, metavar="N-M", help=f"images of each text and hand ({SEEDS})"
+        )
         parser.add_argument("--port", type=int, default=8000, help="of --serve (default 8000)")
 
     def handle(self, **options: Any) -> None:
         """Do the steps, say what was done, then serve or check."""
         started = time.monotonic()
-        demo = Demo(folder=settings.MEDIA_ROOT.parent)
+        demo = Demo(folder=settings.MEDIA_ROOT.parent, seeds=options["seeds"])
         logging.disable(logging.INFO)  # a newcomer reads the steps, not the log
         call_command("migrate", verbosity=0)
         self._make(demo)
