@@ -16,6 +16,7 @@ urlpatterns = [
     path("", include("croc_annotate.prompts.urls")),
     path("", include("croc_annotate.agreement.urls")),
     path("", include("croc_annotate.benchmark.urls")),
+    path("", include("generation.urls")),
     path("django-admin/", admin.site.urls),
     path("i18n/", include("django.conf.urls.i18n")),
     path("api/v1/", include("croc_annotate.api_urls")),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from croc_annotate.candidates.models import Worker
 from croc_annotate.candidates.selectors import (
     Cell,
+    FailureGroup,
     failures_by_reason,
     progress_table,
     rendered_since,
@@ -36,6 +37,14 @@ class WorkerLine:
 
 
 @dataclass(frozen=True)
+class Row:
+    """A category with a cell per generator, None where the two never met."""
+
+    category: str
+    cells: Sequence[Cell | None]
+
+
+@dataclass(frozen=True)
 class Status:
     """Everything on the generation page, as of one moment."""
 
@@ -47,7 +56,7 @@ class Status:
     per_minute: float
     eta: datetime | None
     workers: Sequence[WorkerLine]
-    failures: Sequence[tuple[str, str, int]]
+    failures: Sequence[FailureGroup]
 
     @property
     def total(self) -> int:
@@ -58,6 +67,20 @@ class Status:
     def share(self) -> float:
         """Rendered of all, 0…1."""
         return self.rendered / self.total if self.total else 0.0
+
+    @property
+    def generators(self) -> list[str]:
+        """The generators that have candidates."""
+        return sorted({cell.generator for cell in self.cells})
+
+    @property
+    def rows(self) -> list[Row]:
+        """The cells as a table: a row per category, a column per generator."""
+        at = {(cell.category, cell.generator): cell for cell in self.cells}
+        return [
+            Row(category, [at.get((category, generator)) for generator in self.generators])
+            for category in dict.fromkeys(cell.category for cell in self.cells)
+        ]
 
     @property
     def alive(self) -> int:
@@ -102,8 +125,8 @@ def status_lines(status: Status) -> Iterable[str]:
     rate = f"{status.per_minute:,.1f} images a minute over the last 10 minutes"
     eta = f", done about {status.eta:%Y-%m-%d %H:%M} UTC" if status.eta else ""
     yield f"{rate}{eta}; {status.alive} workers alive"
-    for reason, generator, count in status.failures[:10]:
-        yield f"failed {count:,} × {generator}: {reason}"
+    for group in status.failures[:10]:
+        yield f"failed {group.count:,} × {group.generator}: {group.example}"
 
 
 def _workers(at: datetime) -> list[WorkerLine]:

@@ -72,8 +72,12 @@ def release_claim(*, token: str) -> int:
 
 def waiting_groups(*, at: datetime, generator_id: int | None = None) -> list[Group]:
     """Groups with claimable candidates, by generator and then by text."""
-    rows = Candidate.objects.claimable(at).filter(generator__active=True).exclude(
-        generator__pipeline=""  # made elsewhere: no worker can render them
+    rows = (
+        Candidate.objects.claimable(at)
+        .filter(generator__active=True)
+        .exclude(
+            generator__pipeline=""  # made elsewhere: no worker can render them
+        )
     )
     if generator_id is not None:
         rows = rows.filter(generator_id=generator_id)

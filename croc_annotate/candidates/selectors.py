@@ -91,15 +91,38 @@ def progress_table() -> list[Cell]:
     ]
 
 
-def failures_by_reason() -> list[tuple[str, str, int]]:
-    """(reason, generator, how many), most frequent first."""
+@dataclass(frozen=True)
+class FailureGroup:
+    """Failures of one generator whose reasons begin alike, up to their first colon."""
+
+    reason: str
+    generator: str
+    count: int
+    example: str
+
+
+def failures_by_reason() -> list[FailureGroup]:
+    """What failed and why, most frequent first. Reasons often end in figures of one image."""
     rows = (
-        Candidate.objects.failed()
-        .values_list("error", "generator__slug")
-        .annotate(n=Count("pk"))
-        .order_by("-n", "error")
+        Candidate.objects.failed().values_list("generator__slug", "error").annotate(n=Count("pk"))
     )
-    return [(reason, generator, n) for reason, generator, n in rows]
+    groups: dict[tuple[str, str], FailureGroup] = {}
+    for generator, error, n in rows.order_by("error"):
+        key = (generator, error.split(":")[0])
+        before = groups.get(key)
+        groups[key] = FailureGroup(
+            reason=key[1],
+            generator=generator,
+            count=n + (before.count if before else 0),
+            example=before.example if before else error,
+        )
+    return sorted(groups.values(), key=lambda group: (-group.count, group.reason))
+
+
+def failed_for(*, reason: str, generator: str) -> CandidateQuerySet:
+    """The candidates of a failure group."""
+    alike = Q(error=reason) | Q(error__startswith=f"{reason}:")
+    return Candidate.objects.failed().filter(alike, generator__slug=generator)
 
 
 def rendered_since(at: datetime) -> int:

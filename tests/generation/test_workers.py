@@ -128,7 +128,7 @@ def test_a_worker_that_kills_itself_in_the_middle_of_its_batch_is_made_good(site
     for _ in range(2):
         worker = site.worker()
         wait_until(
-            lambda w=worker: w.process.poll() is not None, within=20, what="its end", log=site.log
+            lambda w=worker: w.process.poll() is not None, within=50, what="its end", log=site.log
         )
     generator = Candidate.objects.first().generator
     generator.settings["extra"] = {}
