@@ -11,11 +11,19 @@ Row = dict[str, Any]
 SHARES = {"raw_agreement", "prevalence_accept", "unsure_share"}
 
 
-def report_table(rows: Row, note: str = "") -> list[Row]:
+def report_table(rows: Row) -> list[Row]:
     """Rows of an agreement table: label, counts and cells with value, interval or reason."""
-    return [
-        {"label": label, "cells": report_cells(row), "note": note} for label, row in rows.items()
-    ]
+    return [{"label": label, "cells": report_cells(row)} for label, row in rows.items()]
+
+
+def reasons_in(rows: Row) -> str:
+    """Every reason why something is undefined, once each, with where."""
+    places: dict[str, list[str]] = {}
+    for label, row in rows.items():
+        for name, reason in row["undefined"].items():
+            title = str(NUMBERS[name][0]) if name in NUMBERS else name
+            places.setdefault(f"{title} – {reason}", []).append(label)
+    return "; ".join(f"{what} ({', '.join(labels)})" for what, labels in places.items())
 
 
 def report_cells(row: Row) -> list[Row]:
@@ -52,3 +60,17 @@ def text_of(name: str, value: float) -> str:
 def percent(value: float | None, digits: int = 0) -> str:
     """A share as per cent; empty where it is not known."""
     return "" if value is None else f"{100 * value:.{digits}f} %"
+
+
+def rule_row(row: Row, categories: list[str]) -> Row:
+    """A rule with its errors in words and its verified images by category."""
+    found = {**row, "cells": [row["by_category"].get(name) for name in categories]}
+    if row["refused"]:
+        return found
+    gold = row["error_gold"]
+    return {
+        **found,
+        "model_text": percent(row["error_model"]["value"], 1),
+        "gold_text": percent(gold["value"], 1),
+        "gold_range": f"{percent(gold['low'], 1)} – {percent(gold['high'], 1)}",
+    }

@@ -58,7 +58,9 @@ def forecast(
     rng = bootstrap.generator(seed, draws)
     final = np.zeros((draws, n_strata))
     for k in range(draws):
-        drawn = rng.beta(share * worth, (1.0 - share) * worth)[cells.stratum]
+        # Beta draws may round to 0 or 1, of which no beta distribution can be made.
+        drawn = np.clip(rng.beta(share * worth, (1.0 - share) * worth), 1e-6, 1.0 - 1e-6)
+        drawn = drawn[cells.stratum]
         a = drawn * strength + cells.accepted
         b = (1.0 - drawn) * strength + cells.decided - cells.accepted
         more = cells.accepted + rng.binomial(cells.remaining, rng.beta(a, b))

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from croc_annotate.accounts.access import admins_only, person, reviewers_only
 from croc_annotate.agreement import charts
-from croc_annotate.agreement.cells import report_cells, report_table
+from croc_annotate.agreement.cells import reasons_in, report_cells, report_table, rule_row
 from croc_annotate.agreement.people_pages import annotators_context
 from croc_annotate.agreement.snapshots import current_statistics
 from croc_annotate.agreement.wording import COUNTS, DIMENSIONS, NUMBERS
@@ -82,6 +82,7 @@ def overview_context(snapshot: StatisticsSnapshot) -> Context:
         "days_data": charts.days_chart(data["timeline"]),
         "workers": list(workers.order_by("name")),
         "headline": {cell["name"]: cell for cell in report_cells(data["agreement"])},
+        "csv_kinds": ["overview", "consensus"],
     }
 
 
@@ -114,7 +115,12 @@ def report_context(snapshot: StatisticsSnapshot, pairs: Context) -> Context:
         "counts": COUNTS.items(),
         "whole": report_cells(data["all"]),
         "tables": [
-            {"name": name, "title": title, "rows": report_table(by[name])}
+            {
+                "name": name,
+                "title": title,
+                "rows": report_table(by[name]),
+                "why": reasons_in(by[name]),
+            }
             for name, title in DIMENSIONS.items()
             if by.get(name)
         ],
@@ -122,7 +128,7 @@ def report_context(snapshot: StatisticsSnapshot, pairs: Context) -> Context:
         "prevalence_data": charts.prevalence_chart(shown),
         "time_data": charts.time_chart(by.get("week", {})),
         "pair_data": charts.pair_chart(pairs),
-        "pairs": pairs,
+        "csv_kinds": ["agreement", "pairs"],
     }
 
 
@@ -133,7 +139,11 @@ def annotators(request: HttpRequest) -> HttpResponse:
     context = base_context(request, campaign, "annotators")
     if campaign:
         snapshot = current_statistics(campaign=campaign, kind="annotators")
-        context |= {"snapshot": snapshot, **annotators_context(campaign, snapshot.data)}
+        context |= {
+            "snapshot": snapshot,
+            "csv_kinds": ["annotators"],
+            **annotators_context(campaign, snapshot.data),
+        }
     return render(request, "agreement/annotators.html", context)
 
 
@@ -148,10 +158,8 @@ def rules(request: HttpRequest) -> HttpResponse:
         categories = sorted({name for row in rows for name in row["by_category"]})
         context |= {
             "snapshot": snapshot,
-            "rows": [
-                {**row, "cells": [row["by_category"].get(name) for name in categories]}
-                for row in rows
-            ],
+            "rows": [rule_row(row, categories) for row in rows],
+            "csv_kinds": ["rules"],
             "categories": categories,
             "rules_data": charts.rules_chart(rows),
         }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from croc_annotate.agreement.forecast import Cells, forecast
 
@@ -35,6 +37,24 @@ def test_a_finished_campaign_is_certain():
     found, strata = forecast(cells, 3)
     assert (found.value, found.low, found.high) == (final, final, final)
     assert sum(s.value for s in strata) == final
+
+
+@given(
+    st.lists(
+        st.tuples(*[st.integers(0, 3), st.integers(0, 60), st.integers(0, 60), st.integers(0, 60)]),
+        min_size=1,
+        max_size=12,
+    )
+)
+@settings(max_examples=80, deadline=None)
+def test_any_standing_has_a_forecast_between_what_is_and_what_can_be(rows):
+    stratum, accepted, rejected, left = (np.array(c) for c in zip(*rows, strict=True))
+    found, strata = forecast(Cells(stratum, accepted, accepted + rejected, left), 4, draws=20)
+    if found.value is None:
+        assert found.reason
+        return
+    assert accepted.sum() <= found.low <= found.high <= accepted.sum() + left.sum()
+    assert found.value == pytest.approx(sum(s.value for s in strata))
 
 
 def test_before_the_first_decision_there_is_no_forecast_but_a_reason():

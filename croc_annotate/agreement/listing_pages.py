@@ -1,0 +1,109 @@
+"""Long lists: the wall of a campaign's images, the log, and everything as CSV."""
+
+from __future__ import annotations
+
+import csv
+from typing import TYPE_CHECKING
+
+from django.core.paginator import Paginator
+from django.db.models import Q
+from django.http import Http404, StreamingHttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from croc_annotate.accounts.access import person, reviewers_only
+from croc_annotate.accounts.models import AuditEvent
+from croc_annotate.agreement.forms import WallForm
+from croc_annotate.agreement.models import Adjudication
+from croc_annotate.agreement.pages import base_context, chosen_campaign, required_campaign
+from croc_annotate.agreement.snapshots import current_statistics
+from croc_annotate.agreement.spreadsheets import SHEETS
+from croc_annotate.agreement.wall import wall_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from django.http import HttpRequest, HttpResponse, HttpResponseBase
+
+_PAGE = 60
+_LOG_PAGE = 100
+
+
+@require_GET
+@reviewers_only
+def images(request: HttpRequest) -> HttpResponse:
+    """A campaign's images by consensus, posterior, annotator and hash."""
+    campaign = chosen_campaign(request)
+    context = base_context(request, campaign, "images")
+    if campaign:
+        form = WallForm(request.GET)
+        wanted = form.cleaned_data if form.is_valid() else {}
+        if wanted.get("annotator") and not person(request).may_administer:
+            wanted["annotator"] = ""  # reviewers stay blind to who said what
+        snapshot = current_statistics(campaign=campaign, kind="overview")
+        rows = wall_rows(campaign, wanted)
+        number = _page_number(request)
+        found = list(rows[(number - 1) * _PAGE : number * _PAGE + 1])
+        context |= {
+            "snapshot": snapshot,
+            "form": form,
+            "rows": found[:_PAGE],
+            "next_page": number + 1 if len(found) > _PAGE else None,
+        }
+    return render(request, "agreement/images.html", context)
+
+
+def _page_number(request: HttpRequest) -> int:
+    value = request.GET.get("page", "1")
+    return max(int(value), 1) if value.isdecimal() and len(value) < 8 else 1
+
+
+@require_GET
+@reviewers_only
+def log(request: HttpRequest) -> HttpResponse:
+    """Who decided, revealed, sent back or set aside what, and when; decisions can be taken back."""
+    campaign = chosen_campaign(request)
+    context = base_context(request, campaign, "log")
+    if campaign:
+        events = (
+            AuditEvent.objects.filter(
+                Q(action__startswith="review.") | Q(action__startswith="judgements.")
+            )
+            .filter(Q(details__campaign=campaign.slug) | Q(action="review.pair_defective"))
+            .select_related("actor")
+            .order_by("-id")
+        )
+        if not person(request).may_administer:
+            events = events.filter(actor=person(request))
+        page = Paginator(events, _LOG_PAGE).get_page(request.GET.get("page"))
+        context |= {
+            "page_obj": page,
+            "decisions": Adjudication.objects.current()
+            .filter(campaign=campaign)
+            .select_related("reviewer", "confirmed_by", "candidate__pair")
+            .order_by("-id")[:50],
+        }
+    return render(request, "agreement/log.html", context)
+
+
+@require_GET
+@reviewers_only
+def download(request: HttpRequest, kind: str) -> HttpResponseBase:
+    """One table of the statistics as CSV; people's rows for admins only."""
+    sheet = SHEETS.get(kind)
+    if sheet is None or (sheet.admins_only and not person(request).may_administer):
+        raise Http404(kind)
+    campaign = required_campaign(request)
+    writer = csv.writer(_Echo())
+    lines: Iterator[str] = (writer.writerow(row) for row in sheet.rows(campaign))
+    reply = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
+    reply["Content-Disposition"] = f'attachment; filename="{campaign.slug}-{kind}.csv"'
+    return reply
+
+
+class _Echo:
+    """A file that gives back what is written, so that rows can be streamed."""
+
+    def write(self, value: str) -> str:
+        """Return the line itself."""
+        return value

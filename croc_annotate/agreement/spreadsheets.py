@@ -1,0 +1,127 @@
+"""The statistics as flat tables, for CSV."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from croc_annotate.agreement.models import ItemConsensus
+from croc_annotate.agreement.snapshots import current_statistics
+from croc_annotate.agreement.wording import COUNTS, NUMBERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from croc_annotate.annotation.models import Campaign
+
+Line = list[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A table that can be downloaded."""
+
+    rows: Callable[[Campaign], Iterator[Line]]
+    admins_only: bool = False
+
+
+def _agreement(campaign: Campaign) -> Iterator[Line]:
+    data = current_statistics(campaign=campaign, kind="report").data
+    with_intervals = [name for name in NUMBERS if name in data["all"]["intervals"]]
+    bounds = [f"{name}_{end}" for name in with_intervals for end in ("low", "high")]
+    yield ["part", "label", *COUNTS, *NUMBERS, *bounds, "undefined"]
+    groups = [("all", "all", data["all"])]
+    groups += [
+        (part, label, row) for part, rows in data["by"].items() for label, row in rows.items()
+    ]
+    for part, label, row in groups:
+        ends = [row["intervals"][n][end] for n in with_intervals for end in ("low", "high")]
+        reasons = "; ".join(f"{name}: {why}" for name, why in row["undefined"].items())
+        yield [part, label, *(row[n] for n in COUNTS), *(row[n] for n in NUMBERS), *ends, reasons]
+
+
+def _overview(campaign: Campaign) -> Iterator[Line]:
+    data = current_statistics(campaign=campaign, kind="overview").data
+    names = [
+        "category", "generator", "side", "candidates", "rendered", "failed", "judged", "accepted",
+        "rejected", "disputed", "pending", "judgements_left",
+    ]  # fmt: skip
+    yield [*names, "expected", "expected_low", "expected_high"]
+    for row in data["rows"]:
+        found = row["forecast"]
+        yield [*(row[name] for name in names), found["value"], found["low"], found["high"]]
+
+
+def _annotators(campaign: Campaign) -> Iterator[Line]:
+    data = current_statistics(campaign=campaign, kind="annotators").data
+    plain = [
+        "person", "judgements", "unsure_share", "accept_share_others", "median_ms", "quick_share",
+        "busiest_minute", "longest_run", "longest_run_chance", "weight",
+    ]  # fmt: skip
+    shares = ["accept_share", "gold", "others", "sensitivity", "specificity"]
+    ends = [f"{name}_{end}" for name in shares for end in ("value", "low", "high")]
+    yield [*plain, *ends, "reasons"]
+    for row in data["rows"]:
+        values = [row[name][end] for name in shares for end in ("value", "low", "high")]
+        reasons = "; ".join(concern["text"] for concern in row["concerns"])
+        yield [*(row[name] for name in plain), *values, reasons]
+
+
+def _rules(campaign: Campaign) -> Iterator[Line]:
+    rows = current_statistics(campaign=campaign, kind="rules").data["rows"]
+    categories = sorted({name for row in rows for name in row["by_category"]})
+    yield [
+        "rule", "verified", "error_model", "error_gold", "error_gold_low", "error_gold_high",
+        "refused", *categories,
+    ]  # fmt: skip
+    for row in rows:
+        model, gold = row.get("error_model", {}), row.get("error_gold", {})
+        numbers = [model.get("value"), gold.get("value"), gold.get("low"), gold.get("high")]
+        counts = [row["by_category"].get(name) for name in categories]
+        yield [row["title"], row["verified"], *numbers, row["refused"], *counts]
+
+
+def _consensus(campaign: Campaign) -> Iterator[Line]:
+    current_statistics(campaign=campaign, kind="overview")
+    fields = {
+        "pair": "item__pair__slug",
+        "version": "item__pair__version",
+        "category": "item__pair__category_id",
+        "side": "candidate__side",
+        "generator": "candidate__generator__slug",
+        "seed": "candidate__seed",
+        "sha256": "candidate__sha256",
+        "text_role": "text_role",
+        "state": "state",
+        "verified_by": "verified_by",
+        "n_accept": "n_accept",
+        "n_reject": "n_reject",
+        "n_unsure": "n_unsure",
+        "posterior": "posterior",
+        "complete": "complete",
+    }
+    yield list(fields)
+    rows = ItemConsensus.objects.filter(campaign=campaign).order_by("item_id")
+    for row in rows.values_list(*fields.values()).iterator(chunk_size=2_000):
+        yield list(row)
+
+
+def _pairs(campaign: Campaign) -> Iterator[Line]:
+    data = current_statistics(campaign=campaign, kind="pairs").data
+    yield ["first", "second", "common", "raw_agreement", "cohen_kappa"]
+    people = data["people"]
+    for i, first in enumerate(people):
+        for j in range(i + 1, len(people)):
+            common, raw = data["common"][i][j], data["raw_agreement"][i][j]
+            if common:
+                yield [first, people[j], common, raw, data["cohen_kappa"][i][j]]
+
+
+SHEETS = {
+    "agreement": Sheet(_agreement),
+    "overview": Sheet(_overview),
+    "rules": Sheet(_rules),
+    "consensus": Sheet(_consensus),
+    "pairs": Sheet(_pairs),
+    "annotators": Sheet(_annotators, admins_only=True),
+}

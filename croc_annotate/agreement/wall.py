@@ -1,0 +1,70 @@
+"""A campaign's images by what people and the rule said about them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.contrib.auth import get_user_model
+from django.db.models import Q
+
+from croc_annotate.agreement.models import ItemConsensus
+from croc_annotate.agreement.reading import pseudonyms
+from croc_annotate.annotation.models import Judgement
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from croc_annotate.agreement.models import ItemConsensusQuerySet
+    from croc_annotate.annotation.models import Campaign
+
+_EQUAL = {
+    "category": "item__pair__category_id",
+    "generator": "candidate__generator__slug",
+    "side": "candidate__side",
+    "state": "state",
+    "text_role": "text_role",
+}
+_FROM = {
+    "pair": "item__pair__slug__startswith",
+    "posterior_from": "posterior__gte",
+    "posterior_to": "posterior__lte",
+}
+
+
+def wall_rows(campaign: Campaign, wanted: Mapping[str, Any]) -> ItemConsensusQuerySet:
+    """Items of ``campaign`` that fit the filters, comparable images together.
+
+    Keys: category, generator, side, state, text_role, pair (beginning), posterior_from,
+    posterior_to, hash (beginning), annotator (name or pseudonym), verdict (of that annotator).
+    """
+    rows = ItemConsensus.objects.filter(campaign=campaign)
+    for name, field in {**_EQUAL, **_FROM}.items():
+        if wanted.get(name) not in (None, ""):
+            rows = rows.filter(**{field: wanted[name]})
+    if wanted.get("hash"):
+        rows = rows.filter(candidate__sha256__startswith=wanted["hash"].lower())
+    if wanted.get("annotator"):
+        rows = rows.filter(item__in=_judged_by(campaign, wanted))
+    return rows.select_related("candidate__generator", "item__pair").order_by("item_id")
+
+
+def _judged_by(campaign: Campaign, wanted: Mapping[str, Any]) -> Any:
+    judged = Judgement.objects.current().filter(
+        campaign=campaign, annotator_id__in=people_named(campaign, wanted["annotator"])
+    )
+    if wanted.get("verdict"):
+        judged = judged.filter(verdict=wanted["verdict"])
+    return judged.values("item_id")
+
+
+def people_named(campaign: Campaign, name: str) -> list[int]:
+    """People of a campaign by their name, or by their pseudonym in its files."""
+    named = get_user_model().objects.filter(Q(username=name) | Q(display_name=name))
+    found = list(named.values_list("pk", flat=True))
+    if found:
+        return found
+    everybody = list(campaign.participations.values_list("annotator_id", flat=True)) or list(
+        campaign.judgements.values_list("annotator_id", flat=True).distinct()
+    )
+    names = dict(zip(pseudonyms(campaign, everybody), everybody, strict=True))
+    return [names[name]] if name in names else []
