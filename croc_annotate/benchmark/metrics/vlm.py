@@ -9,7 +9,7 @@ change them by a repetition penalty.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import inspect
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -17,7 +17,7 @@ import torch
 from croc_annotate.benchmark.metric import MetricError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 
 def answer_token(tokenizer: Any, *, before: str, answer: str) -> int:
@@ -52,51 +52,49 @@ def next_token_logits(model: Any, inputs: dict[str, torch.Tensor]) -> torch.Tens
     return logits[rows, place].float()
 
 
-@contextmanager
-def rows_encoded_once(tower: torch.nn.Module, owner: Sequence[int]) -> Iterator[None]:
-    """Within the block, the vision tower runs once for an image, however many texts it has.
+def logits_after_prefix(
+    model: Any, prefix: dict[str, torch.Tensor], tails: Sequence[Sequence[int]], owner: list[int]
+) -> torch.Tensor:
+    """float32 [tails, vocabulary]: what the model says after each tail of its own prefix.
 
-    `owner` gives the image of each row of a batch in which an image stands once for each of its
-    texts. Towers that are not called with one or several whole rows for each image are left alone.
+    `prefix` holds one row for each image, all of one length: the prompt up to where the texts
+    begin to differ, with the image. It runs once; `owner` names the row that each tail continues.
+    Image and decoder are so spared for every further text.
     """
-    plain, before = tower.forward, tower.__dict__.get("forward")
-    index = torch.tensor(owner)
-    first = torch.tensor([owner.index(image) for image in dict.fromkeys(owner)])
-    inverse = torch.tensor([list(dict.fromkeys(owner)).index(image) for image in owner])
-
-    def once(pixels: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-        crops, odd = divmod(len(pixels), len(index))
-        if odd or crops == 0:
-            return plain(pixels, *args, **kwargs)
-        take = _rows(first, crops).to(pixels.device)
-        back = _rows(inverse, crops).to(pixels.device)
-        rows = len(pixels)
-        few = {key: _pick(value, take, rows) for key, value in kwargs.items()}
-        output = plain(pixels[take], *(_pick(value, take, rows) for value in args), **few)
-        for key, value in output.items():
-            output[key] = _pick(value, back, len(take))
-        return output
-
-    def by_name(*args: Any, **kwargs: Any) -> Any:
-        pixels = args[0] if args else kwargs.pop("pixel_values")
-        return once(pixels, *args[1:], **kwargs)
-
-    tower.forward = by_name
-    try:
-        yield
-    finally:
-        del tower.forward
-        if before is not None:  # somebody else's wrapper
-            tower.forward = before
+    name = "cache" if "cache" in inspect.signature(model.forward).parameters else "past_key_values"
+    cache = getattr(model(**prefix, use_cache=True, logits_to_keep=1), name)
+    device = prefix["input_ids"].device
+    rows = torch.tensor(owner, device=device)
+    cache.reorder_cache(rows)
+    ids, mask = right_padded(tails, device)
+    kept, place = torch.unique(last_positions(mask), return_inverse=True)
+    logits = model(
+        input_ids=ids,
+        attention_mask=torch.cat([prefix["attention_mask"][rows], mask], dim=1),
+        use_cache=True,
+        logits_to_keep=kept,
+        **{name: cache},
+    ).logits
+    return logits[torch.arange(len(tails), device=logits.device), place].float()
 
 
-def _rows(images: torch.Tensor, crops: int) -> torch.Tensor:
-    return (images[:, None] * crops + torch.arange(crops)[None, :]).flatten()
+def right_padded(
+    rows: Sequence[Sequence[int]], device: torch.device
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Ids and mask, int64 [rows, longest]; what stands under the mask is never looked at."""
+    longest = max(len(row) for row in rows)
+    ids = torch.zeros((len(rows), longest), dtype=torch.int64)
+    mask = torch.zeros_like(ids)
+    for index, row in enumerate(rows):
+        ids[index, : len(row)] = torch.tensor(row)
+        mask[index, : len(row)] = 1
+    return ids.to(device), mask.to(device)
 
 
-def _pick(value: Any, rows: torch.Tensor, length: int) -> Any:
-    if isinstance(value, tuple):
-        return tuple(_pick(part, rows, length) for part in value)
-    if isinstance(value, torch.Tensor) and value.dim() > 0 and value.shape[0] == length:
-        return value[rows]
-    return value
+def common_start(rows: Sequence[Sequence[int]]) -> int:
+    """How many first ids all rows share, always leaving one of each row over."""
+    longest = min(len(row) for row in rows) - 1
+    for place in range(longest):
+        if len({row[place] for row in rows}) > 1:
+            return place
+    return longest

@@ -4,11 +4,15 @@ For any image-text-to-text model of `transformers` (Qwen2.5-VL, InternVL, Gemma 
 SmolVLM …). The published VQAScore model, CLIP-FlanT5, is the metric `clip-flant5`; scores with
 another question, another answer word or another model are other metrics and get other
 fingerprints.
+
+The image stands in front of the text in a prompt, so it is read once for all texts: vision tower
+and decoder run over the shared start of the prompts, and each text goes on from there.
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -34,7 +38,16 @@ if TYPE_CHECKING:
 MODEL = "Qwen/Qwen2.5-VL-7B-Instruct"
 QUESTION = 'Does this figure show "{text}"? Please answer yes or no.'
 ANSWER = "Yes"
-PAIRS_PER_IMAGE = 2  # in one pass: with more texts, an image that fits with two fits with all
+# How far probabilities may be apart when an image is shared between its texts: rounding only.
+SHARING_TOLERANCE = {"float32": 1e-4, "bfloat16": 0.03, "float16": 0.01}
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """An image with its texts, at least one."""
+
+    image: ImageInput
+    texts: Sequence[str]
 
 
 class VqaScore:
@@ -60,6 +73,7 @@ class VqaScore:
         self._token = vlm.answer_token(
             self._processor.tokenizer, before=behind or before, answer=self._answer
         )
+        self._sharing: bool | None = None  # not yet tried
         self._loaded: Any = None
 
     def describe(self) -> MetricFacts:
@@ -82,42 +96,87 @@ class VqaScore:
     def score(self, *, images: Sequence[ImageInput], texts: Sequence[Sequence[str]]) -> ScoreBatch:
         """P(answer) of each pair, softmax over the whole vocabulary in float32."""
         check_batch(images, texts)
-        pairs = [(index, text) for index, own in enumerate(texts) for text in own]
-        step = max(1, PAIRS_PER_IMAGE * len(images))
-        flat: list[float | None] = []
-        for start in range(0, len(pairs), step):
-            flat += self._score_pairs(images, pairs[start : start + step])
-        return ScoreBatch(scores=nested(flat, texts))
+        jobs = [Job(image, own) for image, own in zip(images, texts, strict=True) if own]
+        if not jobs:
+            return ScoreBatch(scores=nested([], texts))
+        if self._sharing is None:
+            self._sharing = self._may_share(jobs[0])
+        with torch_support.scoring():
+            logits = self._shared(jobs) if self._sharing else self._plain(jobs)
+            chances = torch.softmax(logits, dim=-1)[:, self._token].cpu()
+        return ScoreBatch(scores=nested([as_score(value) for value in chances.tolist()], texts))
 
     def close(self) -> None:
         """Give the model's memory back."""
         self._loaded = None
         torch_support.release(self._device)
 
-    def _score_pairs(
-        self, images: Sequence[ImageInput], pairs: list[tuple[int, str]]
-    ) -> list[float | None]:
+    def _may_share(self, job: Job) -> bool:
+        """Try on two prompts whether this model can go on from a stored image.
+
+        Nearly all can. One that cannot (its positions or masks need the whole prompt at once)
+        gives other logits or an error, and is then asked pair by pair.
+        """
+        trial = [Job(job.image, [*job.texts, "a"][:2])]
+        with torch_support.scoring():
+            plain = self._plain(trial)
+            try:
+                shared = self._shared(trial)
+            except (TypeError, ValueError, AttributeError, IndexError, RuntimeError):
+                return False
+        gap = torch.softmax(plain, dim=-1) - torch.softmax(shared, dim=-1)
+        return float(gap.abs().max()) <= SHARING_TOLERANCE[self._dtype]
+
+    def _plain(self, jobs: Sequence[Job]) -> torch.Tensor:
+        """float32 [pairs, vocabulary]: every pair by itself, image included."""
+        pairs = [(job.image, text) for job in jobs for text in job.texts]
+        inputs = self._inputs([image for image, _ in pairs], [text for _, text in pairs])
+        return vlm.next_token_logits(self._model(), inputs)
+
+    def _shared(self, jobs: Sequence[Job]) -> torch.Tensor:
+        """float32 [pairs, vocabulary]: each image and the start of its prompts once."""
+        inputs = self._inputs([job.image for job in jobs], [job.texts[0] for job in jobs])
+        tails = [self._tails(job) for job in jobs]
+        lengths = inputs["attention_mask"].sum(dim=1).tolist()
+        starts = [length - len(own[0]) for length, own in zip(lengths, tails, strict=True)]
+        if len(set(starts)) > 1:  # images of different size: one by one
+            return torch.cat([self._shared([job]) for job in jobs])
+        for row, (start, own) in enumerate(zip(starts, tails, strict=True)):
+            if inputs["input_ids"][row, start : start + len(own[0])].tolist() != own[0]:
+                raise ValueError("the processor changes more of the prompt than the image's place")
+        longest = inputs["input_ids"].shape[1]
+        prefix = {
+            key: value[:, : starts[0]] if value.shape[1:2] == (longest,) else value
+            for key, value in inputs.items()
+        }
+        owner = [row for row, own in enumerate(tails) for _ in own]
+        return vlm.logits_after_prefix(
+            self._model(), prefix, [tail for own in tails for tail in own], owner
+        )
+
+    def _tails(self, job: Job) -> list[list[int]]:
+        """The ids behind what all prompts of an image share; never a part of the image."""
+        tokenizer = self._processor.tokenizer
+        rows = tokenizer([self._prompt(text) for text in job.texts])["input_ids"]
+        start = vlm.common_start(rows)
+        image = getattr(self._processor, "image_token_id", None)
+        if any(image in row[start:] for row in rows):
+            raise ValueError("the image stands behind the text in this model's prompt")
+        return [row[start:] for row in rows]
+
+    def _inputs(self, images: list[ImageInput], texts: list[str]) -> dict[str, torch.Tensor]:
         inputs = self._processor(
-            images=[[pixels_of(images[index])] for index, _ in pairs],
-            text=[self._prompt(text) for _, text in pairs],
+            images=[[pixels_of(image)] for image in images],
+            text=[self._prompt(text) for text in texts],
             padding=True,
             padding_side="right",
             return_tensors="pt",
         )
-        model = self._model()
-        with torch_support.scoring():
-            on_device = {
-                key: value.to(self._device, model.dtype if value.is_floating_point() else None)
-                for key, value in inputs.items()
-            }
-            tower = getattr(model.model, "vision_tower", None)
-            if tower is None:
-                logits = vlm.next_token_logits(model, on_device)
-            else:
-                with vlm.rows_encoded_once(tower, [index for index, _ in pairs]):
-                    logits = vlm.next_token_logits(model, on_device)
-            chances = torch.softmax(logits, dim=-1)[:, self._token].cpu()
-        return [as_score(value) for value in chances.tolist()]
+        dtype = self._model().dtype
+        return {
+            key: value.to(self._device, dtype if value.is_floating_point() else None)
+            for key, value in inputs.items()
+        }
 
     def _prompt(self, text: str) -> str:
         # Not str.format: braces in the text stay as they are.

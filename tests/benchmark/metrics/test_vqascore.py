@@ -7,7 +7,7 @@ torch = pytest.importorskip("torch", reason="needs the gpu extra")
 
 from croc_annotate.benchmark import registry
 from croc_annotate.benchmark.metric import MetricError, MetricOptions, fingerprint
-from croc_annotate.benchmark.metrics import vlm
+from croc_annotate.benchmark.metrics import vlm, vqascore
 from tests.benchmark.metrics import tiny
 from tests.benchmark.metrics.conftest import (
     TEXTS,
@@ -127,9 +127,38 @@ def test_an_image_goes_through_the_vision_tower_once_for_all_its_texts(folder, i
     metric._model().model.vision_tower.embeddings.register_forward_hook(
         lambda module, args, out: seen.append(len(out))
     )
+    metric.score(images=inputs[:1], texts=[["a"]])  # tries whether images can be shared
+    seen.clear()
     metric.score(images=inputs[:3], texts=[TEXTS[:2]] * 3)
     assert sum(seen) == 3
-    assert "forward" not in vars(metric._model().model.vision_tower)
+
+
+def test_sharing_the_image_between_texts_changes_no_score(metric, inputs):
+    jobs = [vqascore.Job(image, TEXTS[: 2 + number % 3]) for number, image in enumerate(inputs[:6])]
+    assert metric._may_share(jobs[0])
+    with torch.inference_mode():
+        plain = torch.softmax(metric._plain(jobs), dim=-1)
+        shared = torch.softmax(metric._shared(jobs), dim=-1)
+    torch.testing.assert_close(shared, plain, rtol=1e-4, atol=1e-6)
+
+
+def test_a_model_that_cannot_go_on_from_an_image_is_asked_pair_by_pair(folder, metric, inputs):
+    stubborn = make(folder)
+    model = stubborn._model()
+    plain_forward = model.forward
+
+    def forgetful(*args, cache=None, **given):
+        """Its positions start anew whatever stands in the cache."""
+        if cache is not None:
+            width = given["input_ids"].shape[1]
+            given["position_ids"] = torch.arange(width)[None].expand(len(given["input_ids"]), -1)
+        return plain_forward(*args, cache=cache, **given)
+
+    model.forward = forgetful
+    texts = [TEXTS] * 2
+    got = stubborn.score(images=inputs[:2], texts=texts).scores
+    assert stubborn._sharing is False
+    np.testing.assert_allclose(got, metric.score(images=inputs[:2], texts=texts).scores, rtol=1e-4)
 
 
 def test_softmax_is_taken_in_float32_where_bfloat16_would_tie():
