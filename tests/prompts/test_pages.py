@@ -202,3 +202,14 @@ def test_the_api_lists_pairs_by_filter(admin, pair) -> None:
     reply = admin.get(reverse("api-prompts"), {"category": "shapes"}).json()
     assert [entry["id"] for entry in reply["results"]] == ["shapes_1"]
     assert reply["results"][0]["contrast"] == "a square sign"
+
+
+def test_the_pair_page_asks_for_the_images_of_both_sides(admin, pair) -> None:
+    candidate = make_candidate(pair=pair)
+    page = admin.get(reverse("prompts:pair", args=["counting_5"])).content.decode()
+    for side, shown in (("prompt", True), ("contrast", False)):
+        address = reverse("candidates:of_pair", args=[pair.pk, side])
+        assert f'data-fragment="{address}"' in page
+        piece = admin.get(address).content.decode()
+        assert (reverse("candidates:preview", args=[candidate.key]) in piece) == shown
+        assert ("No image of this side yet." in piece) != shown
