@@ -90,8 +90,8 @@ def heat_map(
     }
 
 
-def forward_inverse(board: Board, link: Callable[[Entry], str]) -> dict[str, Any]:
-    """Each metric twice: text- and image-based, forward against inverse."""
+def forward_inverse(board: Board, part: str, link: Callable[[Entry], str]) -> dict[str, Any]:
+    """Each metric's forward accuracy against its inverse one, text- or image-based."""
     points = [
         {
             "x": entry.result.average[f"{part}_forward"],
@@ -101,7 +101,6 @@ def forward_inverse(board: Board, link: Callable[[Entry], str]) -> dict[str, Any
             "n": entry.result.average[f"n_{part}_forward"],
             "href": link(entry),
         }
-        for part in ("text", "image")
         for entry in board.entries
         if entry.result.average[f"{part}_forward"] is not None
         and entry.result.average[f"{part}_inverse"] is not None
@@ -109,8 +108,8 @@ def forward_inverse(board: Board, link: Callable[[Entry], str]) -> dict[str, Any
     numbers = [v for p in points for v in (p["x"], p["y"])]
     low = max(0.0, round(min([0.5, *numbers]) - 0.05, 1))
     return {
-        "x": {"label": "Forward: the prompt's images", "domain": [low, 1], "format": ".2f"},
-        "y": {"label": "Inverse: the contrast's images", "domain": [low, 1], "format": ".2f"},
+        "x": {"label": "Forward: the prompt first", "domain": [low, 1], "format": ".2f"},
+        "y": {"label": "Inverse: the contrast first", "domain": [low, 1], "format": ".2f"},
         "points": points,
         "lines": [{"label": "equally good", "points": [[low, low], [1, 1]]}],
     }

@@ -22,7 +22,9 @@ FAKE = "tests.benchmark.fakes:Counting"
 
 
 @pytest.fixture(autouse=True)
-def fresh():
+def fresh(settings):
+    # A cache of this process: other test runs on this machine may empty a shared one.
+    settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
     cache.clear()
     Counting.reset()
 
