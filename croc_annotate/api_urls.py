@@ -10,4 +10,5 @@ urlpatterns = [
     path("", include("croc_annotate.benchmark.api_urls")),
     path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path("", include("croc_annotate.annotation.api_urls")),
+    path("", include("croc_annotate.agreement.api_urls")),
 ]

@@ -34,6 +34,34 @@ def report_lines(report: Row) -> Iterator[str]:
         yield from aligned([_head(), _cells("all", other["all"]), *_groups(other["by"])])
 
 
+def annotator_lines(rows: Sequence[Row]) -> Iterator[str]:
+    """The annotators: a table, then the reasons to talk to people."""
+    head = [
+        "", "judged", "accepts", "others", "gold", "agrees", "sens", "spec", "median", "minute", "run",
+    ]  # fmt: skip
+    yield from aligned([head, *(_person(row) for row in rows)])
+    for row in rows:
+        for concern in row["concerns"]:
+            yield f"{row['person']}: {concern['text']}"
+
+
+def _person(row: Row) -> list[str]:
+    seconds = None if row["median_ms"] is None else row["median_ms"] / 1000
+    return [
+        row["person"],
+        f"{row['judgements']:,}",
+        number(row["accept_share"]["value"], 2),
+        number(row["accept_share_others"], 2),
+        number(row["gold"]["value"], 2),
+        number(row["others"]["value"], 2),
+        number(row["sensitivity"]["value"], 2),
+        number(row["specificity"]["value"], 2),
+        number(seconds, 1),
+        str(row["busiest_minute"]),
+        str(row["longest_run"]),
+    ]
+
+
 def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Pad the cells of each column to one width: the first to the left, others to the right."""
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
