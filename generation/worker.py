@@ -34,7 +34,7 @@ from generation.pipeline import OutOfBudget, PipelineError, RenderFailure
 from generation.registry import build_pipeline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from croc_annotate.candidates.models import Candidate, Generator
     from generation.pipeline import Pipeline
@@ -81,27 +81,37 @@ class Worker:
         self._encoders.shutdown()
         self.heart.stop()
 
-    def render_group(self, group: Group, watch: Callable[[Candidate], None] | None = None) -> Tally:
-        """Render what a group waits for, until nothing is left or `stop` is set.
-
-        `watch` is called with each candidate that got its image or its failure. Raises
-        PipelineError when the generator cannot work now; its candidates wait on.
-        """
+    def render_group(self, group: Group) -> Tally:
+        """Render what a group waits for; see `results`."""
         tally = Tally()
+        for _, rendered in self.results(group):
+            tally.rendered += rendered
+            tally.failed += not rendered
+        tally.stopped = self.stop.is_set()
+        return tally
+
+    def results(self, group: Group) -> Iterator[tuple[Candidate, bool]]:
+        """Yield each candidate as it got its image (True) or its failure (False).
+
+        Ends when nothing of the group waits or `stop` is set. Raises PipelineError when the
+        generator cannot work now; its candidates wait on.
+        """
         handed: deque[_Handed] = deque()
+        trouble: PipelineError | None = None
         try:
             self._hand_next(group, handed)
             while handed:
-                self._hand_next(group, handed)  # the device finds it when this batch ends
+                if trouble is None:
+                    # Now already, so that the device finds it when this batch ends. What is
+                    # at the device is finished first, whatever is wrong with the next.
+                    trouble = self._trouble_with_next(group, handed)
                 for candidate, result in self._finished(handed[0]):
-                    self._settle(candidate, result, handed[0].claim.token, tally)
-                    if watch:
-                        watch(candidate)
+                    yield candidate, self._settle(candidate, result, handed[0].claim.token)
                 handed.popleft()
         finally:
             self._give_back(handed)
-        tally.stopped = self.stop.is_set()
-        return tally
+        if trouble is not None:
+            raise trouble
 
     # -- steps --------------------------------------------------------------------
 
@@ -124,6 +134,13 @@ class Worker:
         self.heart.doing = f"{first.generator.slug} · {first.pair.slug} · {first.side}"
         batch = loaded.device.submit(text, [candidate.seed for candidate in claim.candidates])
         handed.append(_Handed(claim, batch))
+
+    def _trouble_with_next(self, group: Group, handed: deque[_Handed]) -> PipelineError | None:
+        try:
+            self._hand_next(group, handed)
+        except PipelineError as error:
+            return error
+        return None
 
     def _claim(self, group: Group, size: int) -> Claim:
         now = timezone.now()
@@ -149,18 +166,13 @@ class Worker:
             yield by_seed[result.seed], result
 
     def _settle(
-        self,
-        candidate: Candidate,
-        result: FinishedImage | RenderFailure,
-        token: str,
-        tally: Tally,
-    ) -> None:
+        self, candidate: Candidate, result: FinishedImage | RenderFailure, token: str
+    ) -> bool:
         if isinstance(result, RenderFailure):
             patiently(
                 partial(fail_candidate, candidate=candidate, reason=result.reason, claim=token)
             )
-            tally.failed += 1
-            return
+            return False
         patiently(
             partial(
                 store_image,
@@ -171,8 +183,8 @@ class Worker:
                 derived=result.derived,
             )
         )
-        tally.rendered += 1
         self.heart.images_done += 1
+        return True
 
     def _give_back(self, handed: deque[_Handed]) -> None:
         """Release what was claimed and is not going to be rendered here."""

@@ -81,6 +81,7 @@ class Proxy:
         self.port = self._listener.getsockname()[1]
         self._joined = threading.Event()
         self._joined.set()
+        self.cut_after: int | None = None  # bytes from the client after which it is cut once
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self) -> None:
@@ -110,11 +111,20 @@ class Proxy:
             for source, sink in ((inside, outside), (outside, inside)):
                 threading.Thread(target=self._relay, args=(source, sink), daemon=True).start()
 
+    def _count(self, sink: socket.socket, size: int) -> None:
+        if self.cut_after is None or sink.getpeername() != self.target:
+            return
+        self.cut_after -= size
+        if self.cut_after < 0:
+            self.cut_after = None
+            self.cut()
+
     def _relay(self, source: socket.socket, sink: socket.socket) -> None:
         self._pipes.add(source)
         with suppress(OSError):
             while data := source.recv(65536):
                 sink.sendall(data)
+                self._count(sink, len(data))
         for end in (source, sink):
             with suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)

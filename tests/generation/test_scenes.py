@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -151,6 +155,19 @@ def test_the_same_text_and_seed_give_the_same_bytes_and_other_seeds_other_pictur
     scene = parse("five yellow stars in the sky")
     assert draw(scene, 3).tobytes() == draw(parse("five yellow stars in the sky"), 3).tobytes()
     assert len({draw(scene, seed).tobytes() for seed in range(1, 21)}) == 20
+
+
+def test_another_process_draws_the_same_bytes() -> None:
+    program = (
+        "import hashlib; from generation.scenes.grammar import parse;"
+        " from generation.scenes.drawing import draw;"
+        " print(hashlib.sha256(draw(parse('a man running'), 7).tobytes()).hexdigest())"
+    )
+    environment = {**os.environ, "PYTHONHASHSEED": "1234"}
+    command = [sys.executable, "-c", program]
+    there = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    here = hashlib.sha256(draw(parse("a man running"), 7).tobytes()).hexdigest()
+    assert there.stdout.strip() == here
 
 
 # The pipeline

@@ -25,7 +25,7 @@ from croc_annotate.prompts.models import Category, ContrastPair
 from generation.catalogue import find_generator
 from generation.pipeline import PipelineError
 from generation.status import generation_status, status_lines
-from generation.worker import Tally, Worker
+from generation.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -130,30 +130,20 @@ class Command(BaseCommand):
         waiting = scope.candidates().claimable(timezone.now()).count()
         worker = Worker(queue="here")
         worker.start()
-        tally = Tally()
+        failed = 0
         try:
             with _finish_on_signal(worker):
-                each = self._rendered(worker, groups, tally)
+                each = _results(worker, groups)
                 shown = each if quiet else progress(each, total=waiting, label="Rendering")
-                for _ in shown:
-                    pass
+                failed = sum(not rendered for rendered in shown)
         except PipelineError as error:
             raise CommandError(
-                f"{error}\n{tally.rendered:,} images were stored before; run the same again to go on."
+                f"{error}\n{worker.heart.images_done:,} images were stored before; run the same "
+                "again to go on."
             ) from error
         finally:
             worker.close()
-        return {"rendered_now": tally.rendered, "failed_now": tally.failed}
-
-    def _rendered(self, worker: Worker, groups: list[Group], tally: Tally) -> Iterator[Candidate]:
-        for group in groups:
-            done: list[Candidate] = []
-            each = worker.render_group(group, watch=done.append)
-            tally.rendered += each.rendered
-            tally.failed += each.failed
-            yield from done
-            if worker.stop.is_set():
-                return
+        return {"rendered_now": worker.heart.images_done, "failed_now": failed}
 
     # -- what is said -----------------------------------------------------------------
 
@@ -250,6 +240,15 @@ def _generators(slugs: list[str]) -> list[Generator]:
                 "site (a paid one may have reached its max_spend)."
             )
     return found
+
+
+def _results(worker: Worker, groups: list[Group]) -> Iterator[bool]:
+    """Whether each image was rendered, as it happens, until a signal asks to stop."""
+    for group in groups:
+        for _, rendered in worker.results(group):
+            yield rendered
+        if worker.stop.is_set():
+            return
 
 
 def _groups(scope: _Scope) -> list[Group]:
