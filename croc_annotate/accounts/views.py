@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from django.conf import settings
 from django.contrib import messages
@@ -25,6 +25,7 @@ from croc_annotate.accounts.shortcuts import merged_shortcuts, normalise_key, sh
 if TYPE_CHECKING:
     from django.contrib.auth.forms import AuthenticationForm
     from django.http import HttpRequest
+    from django.http.response import HttpResponseBase
 
     from croc_annotate.accounts.models import User
 
@@ -48,7 +49,11 @@ class LoginPage(auth_views.LoginView):
     """
 
     template_name = "accounts/login.html"
-    redirect_authenticated_user = True
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Somebody signed in already goes on; the judging page may change who is signed in."""
+        self.redirect_authenticated_user = not self._wants_json()
+        return super().dispatch(request, *args, **kwargs)
 
     def _wants_json(self) -> bool:
         return self.request.headers.get("Accept", "").startswith("application/json")

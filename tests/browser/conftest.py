@@ -69,4 +69,8 @@ def judging(live_server, page, world, sign_in, problems):
         return judge
 
     yield start
+    # Leave, and let the last requests end: the database is emptied next.
+    if not page.is_closed():
+        page.goto("about:blank")
+        page.wait_for_timeout(300)
     assert problems == []

@@ -113,17 +113,17 @@ class JudgingPage:
         return self.wait_for_item()
 
     def wait_for_item(self) -> JudgingPage:
-        self.page.wait_for_selector("[data-stage] img", state="visible")
+        self.page.wait_for_selector(".judge-stage img", state="visible")
         self.page.wait_for_selector("[data-act=accept]:not([disabled])")
         return self
 
     @property
     def text(self) -> str:
-        return self.page.locator("[data-text]").inner_text()
+        return self.page.locator("[data-text]").inner_text().strip("“”")
 
     @property
     def image(self) -> str:
-        return self.page.locator("[data-stage] img").first.get_attribute("src")
+        return self.page.locator(".judge-stage img").first.get_attribute("src")
 
     def press(self, *keys: str) -> JudgingPage:
         for key in keys:
@@ -136,7 +136,7 @@ class JudgingPage:
         shown = self.image
         self.press(key)
         self.page.wait_for_function(
-            "(src) => document.querySelector('[data-stage] img')?.getAttribute('src') !== src"
+            "(src) => document.querySelector('.judge-stage img')?.getAttribute('src') !== src"
             " || document.querySelector('#judge').classList.contains('has-end')",
             arg=shown,
         )

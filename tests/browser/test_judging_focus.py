@@ -52,7 +52,7 @@ def test_text_and_picture_change_in_the_same_frame(judging):
         """() => {
             window.pairs = new Set();
             const look = () => {
-                const image = document.querySelector("[data-stage] img");
+                const image = document.querySelector(".judge-stage img");
                 const text = document.querySelector("[data-text]").textContent;
                 if (image || text) window.pairs.add(`${text}|${image?.getAttribute("src") ?? ""}|${image?.complete}`);
                 requestAnimationFrame(look);
@@ -73,7 +73,7 @@ def test_text_and_picture_change_in_the_same_frame(judging):
         for item in Item.objects.filter(campaign=judge.campaign).select_related("candidate__pair")
     }
     assert len(seen) >= 7
-    assert all(right[source] == text and whole == "true" for text, source, whole in seen)
+    assert all(right[source] == text.strip("“”") and whole == "true" for text, source, whole in seen)
 
 
 @pytest.mark.field_case(15)
@@ -82,15 +82,15 @@ def test_keys_are_dead_until_the_picture_is_decoded(judging, page):
     gate = []
     page.route("**/i/*", lambda route: gate.append(route))
     page.goto(judge.url)
-    page.wait_for_function("document.querySelector('#judge').dataset.started === 'yes'")
+    page.wait_for_function("() => document.querySelector('#judge').dataset.started === 'yes'")
     judge.press("j", "f", "Space", "j")
     page.wait_for_timeout(500)
     assert gate
     assert page.locator("[data-text]").inner_text() == ""
     assert judge.judgements() == []
-    page.unroute("**/i/*")
     for route in gate:
         route.continue_()
+    page.unroute("**/i/*")
     judge.wait_for_item()
     assert judge.judgements() == []
 
@@ -154,7 +154,7 @@ def test_undo_and_change_reach_back_ten_and_set_never_flip(judging):
         judge.page.wait_for_timeout(30)
     assert judge.image == shown[2]  # the tenth back, and no further
     assert judge.page.locator("[data-act=accept]").get_attribute("aria-pressed") == "true"
-    assert "You answered: Accepted" in judge.page.locator("[data-earlier]").inner_text()
+    assert "You answered: Accepted" in judge.page.locator(".judge-earlier").inner_text()
     judge.press("f")
     judge.page.wait_for_timeout(50)
     assert judge.image == shown[3]
@@ -178,7 +178,7 @@ def test_undo_reaches_answers_of_an_earlier_visit(judging):
     judge.open()
     judge.page.wait_for_selector("[data-act=undo]:not([disabled])")
     judge.press("z")
-    judge.page.wait_for_function("(src) => document.querySelector('[data-stage] img')?.getAttribute('src') === src", arg=second)
+    judge.page.wait_for_function("(src) => document.querySelector('.judge-stage img')?.getAttribute('src') === src", arg=second)
     judge.press("j")
     judge.wait_for_state("saved")
     judge.page.wait_for_timeout(300)
@@ -191,7 +191,7 @@ def test_the_browsers_back_shows_the_earlier_answer(judging):
     first = judge.judge("j")
     judge.wait_for_state("saved")
     judge.page.go_back()
-    judge.page.wait_for_function("(src) => document.querySelector('[data-stage] img')?.getAttribute('src') === src", arg=first)
+    judge.page.wait_for_function("(src) => document.querySelector('.judge-stage img')?.getAttribute('src') === src", arg=first)
     assert judge.page.locator("[data-act=accept]").get_attribute("aria-pressed") == "true"
     judge.press("f")
     judge.page.wait_for_timeout(300)
@@ -207,7 +207,7 @@ def test_skip_takes_a_reason_and_is_no_judgement(judging):
     judge.press("s")
     judge.page.wait_for_selector("#skip-dialog[open]")
     judge.press("2", "Enter")
-    judge.page.wait_for_function("(src) => document.querySelector('[data-stage] img')?.getAttribute('src') !== src", arg=shown)
+    judge.page.wait_for_function("(src) => document.querySelector('.judge-stage img')?.getAttribute('src') !== src", arg=shown)
     judge.wait_for_state("saved")
     lease = judge.leases().get(state="skipped")
     assert lease.item.candidate.key in shown
@@ -238,23 +238,23 @@ def test_zoom_by_key_wheel_and_double_click(judging):
 
     def scale() -> float:
         return judge.page.evaluate(
-            "new DOMMatrix(getComputedStyle(document.querySelector('[data-stage] img')).transform).a"
+            "new DOMMatrix(getComputedStyle(document.querySelector('.judge-stage img')).transform).a"
         )
 
     judge.press("+", "+")
     assert scale() == pytest.approx(1.96)
     judge.press("ArrowRight")
     moved = judge.page.evaluate(
-        "new DOMMatrix(getComputedStyle(document.querySelector('[data-stage] img')).transform).e"
+        "new DOMMatrix(getComputedStyle(document.querySelector('.judge-stage img')).transform).e"
     )
     assert moved < 0
     judge.press("0")
     assert scale() == 1
-    judge.page.locator("[data-stage]").hover()
+    judge.page.locator(".judge-stage").hover()
     judge.page.mouse.wheel(0, -300)
     judge.page.wait_for_timeout(100)
     assert scale() > 1.5
-    judge.page.locator("[data-stage]").dblclick()
+    judge.page.locator(".judge-stage").dblclick()
     assert scale() == 1
     judge.press("+")
     judge.judge("j")
@@ -265,7 +265,7 @@ def test_two_fingers_zoom(judging):
     judge = judging()
     judge.page.evaluate(
         """() => {
-            const stage = document.querySelector("[data-stage]");
+            const stage = document.querySelector(".judge-stage");
             const box = stage.getBoundingClientRect();
             const fire = (type, id, dx) => stage.dispatchEvent(new PointerEvent(type, {
                 pointerId: id, pointerType: "touch", bubbles: true,
@@ -276,7 +276,7 @@ def test_two_fingers_zoom(judging):
             fire("pointerup", 1, -60); fire("pointerup", 2, 60);
         }"""
     )
-    transform = judge.page.locator("[data-stage] img").evaluate("(img) => img.style.transform")
+    transform = judge.page.locator(".judge-stage img").evaluate("(img) => img.style.transform")
     assert "scale(3" in transform
 
 
@@ -319,7 +319,7 @@ def test_clashing_shortcuts_are_refused_in_words(judging):
     judge.page.locator("#key-accept").focus()
     judge.press("f")
     judge.page.click("#keys-form .button-primary")
-    judge.page.wait_for_function("document.querySelector('#keys-problem').textContent.includes('used twice')")
+    judge.page.wait_for_function("() => document.querySelector('#keys-problem').textContent.includes('used twice')")
     assert judge.page.locator("#keys-dialog").is_visible()
 
 

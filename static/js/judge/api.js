@@ -26,7 +26,7 @@ function isCsrf(reply, data) {
 }
 
 function failure(reply, data) {
-  const message = data.message || data.detail || "";
+  const message = data.message || data.detail || (data.errors || []).join(" ");
   const facts = { status: reply.status, code: data.code || "" };
   if (reply.status === 401 || data.code === "signed_out" || data.code === "not_authenticated") {
     return new ApiError("signed_out", message, facts);
@@ -93,9 +93,9 @@ export class Api {
     const reply = await this.fetch(this.csrfUrl, { method: "GET" });
     const data = await body(reply);
     if (!reply.ok) throw failure(reply, data);
-    this.csrf = data.csrf;
     if (data.user === null || data.user === undefined) throw new ApiError("signed_out");
     if (String(data.user) !== this.user) throw new ApiError("signed_out", "", { code: "other_user" });
+    this.csrf = data.csrf;
   }
 
   /** Sign in without leaving the page; resolves to the errors in words, none when it worked. */
@@ -110,8 +110,10 @@ export class Api {
     const data = await body(reply);
     if (reply.status === 429) return { errors: [], code: "locked" };
     if (!reply.ok) return { errors: data.errors || [], code: "wrong" };
-    this.csrf = data.csrf;
-    return { errors: [], code: String(data.user) === this.user ? "" : "other_user" };
+    const same = String(data.user) === this.user;
+    // Somebody else's session must not send this person's answers: without a token it cannot.
+    this.csrf = same ? data.csrf : "";
+    return { errors: [], code: same ? "" : "other_user" };
   }
 
   /** A last word while the page goes away: nobody waits for the answer. */

@@ -33,6 +33,7 @@ export class Dialogs {
       const key = event.key.toLowerCase();
       if (key === this.page.keys.shortcuts.guide || key === "?") {
         event.preventDefault();
+        event.stopPropagation(); // Or the page would open it again.
         $("guide-dialog").close();
       }
     });

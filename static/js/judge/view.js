@@ -1,8 +1,11 @@
 // What both views share: building the text with its marks, the tint, what a screen reader hears.
 
-/** Text with the differing words marked; offsets count JavaScript code units. */
+/**
+ * Text in quotation marks with the differing words marked; offsets count JavaScript code units.
+ * All of it is new at each change (no ::before stays behind): what is replaced cannot move.
+ */
 export function markedText(text, spans) {
-  const nodes = [];
+  const nodes = ["“"];
   let at = 0;
   for (const [start, end] of spans || []) {
     if (start > at) nodes.push(text.slice(at, start));
@@ -11,7 +14,7 @@ export function markedText(text, spans) {
     nodes.push(mark);
     at = end;
   }
-  nodes.push(text.slice(at));
+  nodes.push(text.slice(at), "”");
   return nodes;
 }
 

@@ -1,0 +1,127 @@
+"""Grid mode: the pictures of one text together, each with its own judgement and its own time."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def grid(judging):
+    def start(**settings):
+        settings = {"images": 12, "per_text": 6, "mode": "grid", "grid_size": 6, **settings}
+        return judging(**settings)
+
+    return start
+
+
+def tiles(judge):
+    return judge.page.locator(".tile")
+
+
+def source(judge, index: int) -> str:
+    return tiles(judge).nth(index).locator("img").get_attribute("src")
+
+
+def test_pictures_of_one_text_are_judged_by_keyboard(grid):
+    judge = grid()
+    assert tiles(judge).count() == 6
+    sources = [source(judge, i) for i in range(6)]
+    text = judge.text
+    judge.press("j", "f", "Space", "j")
+    judge.press("ArrowRight", "f")  # the sixth before the fifth
+    judge.press("j")  # then back to the one that is open
+    assert "All judged" in judge.page.locator(".judge-earlier").inner_text()
+    judge.press("Enter")
+    judge.page.wait_for_function(
+        "(text) => document.querySelector('[data-text]').innerText !== `“${text}”`", arg=text
+    )
+    judge.wait_for_state("saved", 0)
+    verdicts = judge.by_image()
+    given = ["accept", "reject", "unsure", "accept", "accept", "reject"]
+    assert [verdicts[image] for image in sources] == given
+
+
+def test_each_picture_has_its_own_time_and_the_mode_is_stored(grid):
+    judge = grid(visit=False)
+    judge.page.clock.install()
+    judge.open()
+    for seconds in (1, 2, 3):
+        judge.page.clock.run_for(seconds * 1000)
+        judge.press("j")
+    judge.page.clock.run_for(1_000)
+    rows = judge.wait_for_judgements(3)
+    assert {row.mode for row in rows} == {"grid"}
+    times = sorted(row.active_ms for row in rows)
+    assert times[1] >= 1_900
+    assert times[2] >= 2_900
+    assert sum(times) < 9_000
+
+
+def test_pictures_are_judged_by_touch(browser, live_server, world, sign_in, problems):
+    from tests.browser.judging import JudgingPage
+
+    phone = browser.new_context(viewport={"width": 360, "height": 740}, has_touch=True)
+    person = sign_in(world.annotator(), phone)
+    campaign = world.open_campaign(images=6, per_text=6, mode="grid", grid_size=6)
+    page = phone.new_page()
+    judge = JudgingPage(page, live_server.url, campaign, person, problems).open()
+    sources = [source(judge, i) for i in range(6)]
+    for i in range(6):
+        tiles(judge).nth(i).locator("[data-act=reject]" if i % 2 else "[data-act=accept]").tap()
+    tiles(judge).nth(5).locator("[data-act=accept]").tap()  # a mind changed
+    judge.wait_for_judgements(6)
+    page.wait_for_timeout(300)
+    judge.wait_for_state("saved", 0)
+    verdicts = judge.by_image()
+    given = ["accept", "reject", "accept", "reject", "accept", "accept"]
+    assert [verdicts[image] for image in sources] == given
+    page.locator("[data-act=next]").tap()
+    page.wait_for_selector("#judge[data-end=finished]")
+    page.goto("about:blank")
+    page.wait_for_timeout(300)
+    phone.close()
+
+
+@pytest.mark.field_case(11)
+def test_the_same_verdict_twice_is_one_answer(grid):
+    judge = grid()
+    button = tiles(judge).first.locator("[data-act=accept]")
+    button.click()
+    button.click()
+    judge.wait_for_judgements(1)
+    judge.wait_for_state("saved", 0)
+    assert button.get_attribute("aria-pressed") == "true"
+    assert [row.verdict for row in judge.judgements()] == ["accept"]
+
+
+def test_undo_goes_back_to_the_picture_judged_last(grid):
+    judge = grid()
+    first = source(judge, 0)
+    judge.press("j", "z", "f")
+    judge.page.wait_for_timeout(400)
+    judge.wait_for_state("saved", 0)
+    assert judge.by_image() == {first: "reject"}
+
+
+def test_a_picture_is_enlarged_by_key(grid):
+    judge = grid()
+    judge.press("+")
+    assert judge.page.locator("#large-dialog").is_visible()
+    judge.press("Escape")
+    judge.press("j")
+    judge.wait_for_judgements(1)
+
+
+def test_one_picture_is_skipped_and_the_rest_goes_on(grid):
+    judge = grid(images=6)
+    judge.press("s")
+    judge.page.wait_for_selector("#skip-dialog[open]")
+    judge.press("1", "Enter")
+    judge.page.wait_for_selector("#skip-dialog:not([open])", state="attached")
+    judge.press("j", "j", "j", "j", "j")
+    assert "All judged" in judge.page.locator(".judge-earlier").inner_text()
+    judge.wait_for_judgements(5)
+    judge.wait_for_state("saved", 0)
+    assert judge.leases().filter(state="skipped").count() == 1
