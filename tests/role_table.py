@@ -8,6 +8,9 @@ Columns: visitor, annotator, reviewer, admin.
     F   403: signed in, but not for this
     N   404: as if it were not there
 
+Logging out leads to the log-in page; numbers for machines, invitations, entry links and the
+platform's calls need a key that nobody here has.  The release of the test is private.
+
 `tests/test_role_matrix.py` calls every address as each of the four and fails for an address
 that has no line here.  A line with `POST` is called by POST.
 """
@@ -21,7 +24,7 @@ home                              GET   . . . .
 set_language                      POST  . . . .
 
 accounts:login                    GET   . . . .
-accounts:logout                   POST  . . . .
+accounts:logout                   POST  L L L L
 accounts:csrf                     GET   . . . .
 accounts:profile                  GET   L . . .
 accounts:shortcuts                POST  L . . .
@@ -29,7 +32,7 @@ accounts:password                 GET   L . . .
 
 operations:healthz                GET   . . . .
 operations:readyz                 GET   . . . .
-operations:metrics                GET   . . . .
+operations:metrics                GET   A A A A
 
 candidates:browse                 GET   L F . .
 candidates:of_pair                GET   L F . .
@@ -45,9 +48,9 @@ annotation:decline                POST  L . . .
 annotation:guideline              GET   L . . .
 annotation:end                    GET   L . . .
 annotation:me                     GET   L . . .
-annotation:join                   GET   . . . .
-annotation:enter-study            GET   . . . .
-annotation:study-webhook          POST  . . . .
+annotation:join                   GET   F F F F
+annotation:enter-study            GET   F F F F
+annotation:study-webhook          POST  F F F F
 annotation:manage                 GET   L F F .
 annotation:manage-new             GET   L F F .
 annotation:manage-texts           GET   L F F .
@@ -83,6 +86,18 @@ agreement:decide                  POST  L F . .
 agreement:send_back               POST  L F . .
 agreement:defective               POST  L F . .
 agreement:reveal                  POST  L F . .
+
+releases:list                     GET   . . . .
+releases:new                      GET   L F F .
+releases:compare                  GET   . . . .
+releases:detail                   GET   N N . .
+releases:export                   POST  L F F .
+releases:exports                  GET   N N . .
+releases:download                 GET   N N . .
+releases:image                    GET   N N . .
+releases:citation                 GET   N N . .
+releases:visibility               POST  L F F .
+releases:withdraw                 POST  L F F .
 
 benchmark:leaderboard             GET   . . . .
 benchmark:compare                 GET   . . . .
