@@ -94,9 +94,10 @@ INSTALLED_APPS = [
     *STAGES,
 ]
 MIDDLEWARE = [
-    "croc_annotate.operations.middleware.RequestLogMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    # After the static files: those are not worth a line each.
+    "croc_annotate.operations.middleware.RequestLogMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
