@@ -87,13 +87,18 @@ class RunDifference:
 
 
 def compare_scores(
-    layout: Layout, first: Scores, second: Scores, evaluations: tuple[Evaluation, Evaluation]
+    layout: Layout,
+    first: Scores,
+    second: Scores,
+    evaluations: tuple[Evaluation, Evaluation],
+    *,
+    margin: float = 0.0,
 ) -> RunDifference:
     """Differences of scores, and comparisons that went another way (O(|P|·|Q|) a pair)."""
     columns = ("prompt_own", "prompt_other", "contrast_own", "contrast_other")
     gaps = np.concatenate([np.abs(getattr(first, c) - getattr(second, c)) for c in columns])
     known = gaps[~np.isnan(gaps)]
-    changed, total = _changed(layout, first, second)
+    changed, total = _changed(layout, first, second, margin)
     every = np.ones(layout.n_pairs, dtype=bool)
     return RunDifference(
         compared=len(known),
@@ -109,7 +114,7 @@ def compare_scores(
 
 
 def _changed(
-    layout: Layout, first: Scores, second: Scores
+    layout: Layout, first: Scores, second: Scores, margin: float
 ) -> tuple[dict[Direction, int], dict[Direction, int]]:
     changed: dict[Direction, int] = dict.fromkeys(DIRECTIONS, 0)
     total: dict[Direction, int] = dict.fromkeys(DIRECTIONS, 0)
@@ -120,9 +125,16 @@ def _changed(
         for direction in DIRECTIONS:
             a, b = ours[direction], theirs[direction]
             both = ~np.isnan(a) & ~np.isnan(b)
-            changed[direction] += int(np.count_nonzero(np.sign(a[both]) != np.sign(b[both])))
+            other = _outcome(a[both], margin) != _outcome(b[both], margin)
+            changed[direction] += int(np.count_nonzero(other))
             total[direction] += int(both.sum())
     return changed, total
+
+
+def _outcome(differences: Floats, margin: float) -> Floats:
+    """1 right, 0 tie, −1 wrong."""
+    outcome: Floats = np.where(np.abs(differences) <= margin, 0.0, np.sign(differences))
+    return outcome
 
 
 def _margins(s: Scores, p: np.ndarray, q: np.ndarray) -> dict[Direction, Floats]:

@@ -36,7 +36,13 @@ class GradedSet:
     """Skill → mask of the images whose prompt needs it."""
 
 
-def read(path: Path, *, scores: Path | None = None, skills: Path | None = None) -> GradedSet:
+def read(
+    path: Path,
+    *,
+    scores: Path | None = None,
+    skills: Path | None = None,
+    need_scores: bool = True,
+) -> GradedSet:
     """Read a TIFA-like file, or a GenAI-Bench-like file with a file of scores.
 
     TIFA: {key: {text, human_avg or human_scores, and a number for each metric}}.
@@ -55,9 +61,27 @@ def read(path: Path, *, scores: Path | None = None, skills: Path | None = None) 
         graded = _with_scores(graded, _load(scores), scores)
     if skills is not None:
         graded = _with_skills(graded, entries, _load(skills))
-    if not graded.metrics:
+    if need_scores and not graded.metrics:
         raise HumanFileError(f"{path}: holds no metric's scores; give them with --scores FILE.")
     return graded
+
+
+def image_names(path: Path, graded: GradedSet) -> list[tuple[str, str]]:
+    """(image file, text) of each entry, to score them with a metric of our own.
+
+    TIFA: `image_path`, else the key with .jpg; GenAI-Bench: `generator/id.jpeg` as its archive
+    lays them out.
+    """
+    entries = _load(path)
+    names = []
+    for key in graded.keys:
+        entry = entries.get(key)
+        if entry is not None:
+            names.append((str(entry.get("image_path") or f"{key}.jpg"), str(entry["text"])))
+        else:
+            number, _, generator = key.partition("/")
+            names.append((f"{generator}/{number}.jpeg", str(entries[number]["prompt"])))
+    return names
 
 
 def _load(path: Path) -> dict[str, Any]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from argparse import RawDescriptionHelpFormatter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -12,7 +14,11 @@ from tqdm import tqdm
 
 from croc_annotate.benchmark import registry
 from croc_annotate.benchmark.benchmarking import RunRequest, plan_run, run_here
-from croc_annotate.benchmark.metric import MetricError
+from croc_annotate.benchmark.human_files import HumanFileError
+from croc_annotate.benchmark.metric import MetricError, MetricOptions
+from croc_annotate.benchmark.other_sets import SetFileError
+from croc_annotate.benchmark.selectors import release_images
+from croc_annotate.benchmark.set_running import SETS, SetFiles, run_retrieval, run_set
 from croc_annotate.benchmark.tasks import enqueue_run
 from croc_annotate.releases.selectors import ReleaseNotFoundError, find_release
 
@@ -22,7 +28,9 @@ if TYPE_CHECKING:
     from django.core.management.base import CommandParser
 
     from croc_annotate.benchmark.benchmarking import Plan
+    from croc_annotate.benchmark.metric import Metric
     from croc_annotate.benchmark.models import MetricRun
+    from croc_annotate.benchmark.selectors import ReleaseImages
     from croc_annotate.releases.models import Release
 
 
@@ -38,11 +46,19 @@ releases share are scored once. Each image is read and encoded once for all its 
 Metrics: see --list, or package.module:Class, or a name that an installed package declares
 under the entry point group croc_annotate.metrics. `random` and `human` are reference rows.
 
+--set runs on the files of another benchmark instead, --retrieval on retrieval over the
+release; both print one JSON document a metric and store nothing.
+  winoground: examples.jsonl · sugarcrepe: one JSON file or a folder of them · tifa,
+  genai-bench: human grades · coco-5k, coco-1k, flickr30k: Karpathy's JSON · mscoco-fg,
+  flickr30k-fg: {image: [captions]}, with --pool-file for further images
+
 Examples:
   manage.py run_benchmark --metric clipscore --release CROChum
   manage.py run_benchmark --metric random --metric human
   manage.py run_benchmark --metric vqascore --model Qwen/Qwen2.5-VL-7B-Instruct --dtype bfloat16
-  manage.py run_benchmark --metric clipscore --replicate bf16 --dtype bfloat16"""
+  manage.py run_benchmark --metric clipscore --replicate bf16 --dtype bfloat16
+  manage.py run_benchmark --metric clipscore --set winoground --file examples.jsonl --images images/
+  manage.py run_benchmark --metric siglip --retrieval --pool pair --neighbours-by clipscore"""
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         """Keep the line breaks of the help text."""
@@ -75,6 +91,14 @@ Examples:
         parser.add_argument(
             "--retry-missing", action="store_true", help="try scores again that were missing"
         )
+        other = parser.add_argument_group("other benchmarks and retrieval")
+        other.add_argument("--set", choices=SETS, help="run on this set's files")
+        other.add_argument("--file", type=Path, help="the set's file")
+        other.add_argument("--images", type=Path, metavar="DIR", help="the set's images")
+        other.add_argument("--pool-file", type=Path, help="further images of the pool")
+        other.add_argument("--retrieval", action="store_true", help="retrieval over the release")
+        other.add_argument("--pool", choices=["full", "pair"], default="full")
+        other.add_argument("--neighbours-by", metavar="METRIC", help="the frozen encoder of a pool")
         where = parser.add_mutually_exclusive_group()
         where.add_argument("--here", action="store_true", help="in this process (default)")
         where.add_argument("--queue", action="store_true", help="over the gpu workers")
@@ -86,10 +110,17 @@ Examples:
             return
         if not options["metric"]:
             raise CommandError("name a metric with --metric; --list shows them.", returncode=2)
+        if options["set"]:
+            self._print(lambda metric: _run_set(metric, options), options)
+            return
         try:
             release = find_release(options["release"])
         except ReleaseNotFoundError as error:
             raise CommandError(str(error)) from error
+        if options["retrieval"]:
+            images = release_images(release)
+            self._print(lambda metric: _run_retrieval(metric, images, options), options)
+            return
         start = time.perf_counter()
         failed = [m for m in options["metric"] if not self._one(release, m, options)]
         done = len(options["metric"]) - len(failed)
@@ -100,6 +131,19 @@ Examples:
         )
         if failed:
             raise CommandError(f"did not work: {', '.join(failed)} (reasons above).")
+
+    def _print(self, call: Callable[[Metric], dict[str, Any]], options: dict[str, Any]) -> None:
+        """One JSON line a metric."""
+        for name in options["metric"]:
+            try:
+                metric = registry.create(name, options=_metric_options(_request(name, options)))
+                try:
+                    document = call(metric)
+                finally:
+                    metric.close()
+            except (MetricError, SetFileError, HumanFileError) as error:
+                raise CommandError(f"{name}: {error}") from error
+            self.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False))
 
     def _one(self, release: Release, metric: str, options: dict[str, Any]) -> bool:
         request = _request(metric, options)
@@ -136,6 +180,33 @@ def _request(metric: str, options: dict[str, Any]) -> RunRequest:
         batch_size=0 if size == "auto" else int(size),
         extra=extra,
     )
+
+
+def _metric_options(request: RunRequest) -> MetricOptions:
+    return MetricOptions(
+        model=request.model,
+        revision=request.revision,
+        device=request.device,
+        dtype=request.dtype,
+        prompt=request.prompt,
+        seed=request.seed,
+        extra=request.extra,
+    )
+
+
+def _run_set(metric: Metric, options: dict[str, Any]) -> dict[str, Any]:
+    if options["file"] is None or options["images"] is None:
+        raise CommandError("--set needs --file and --images.", returncode=2)
+    files = SetFiles(options["file"], options["images"], options["pool_file"])
+    return run_set(metric, options["set"], files)
+
+
+def _run_retrieval(
+    metric: Metric, images: ReleaseImages, options: dict[str, Any]
+) -> dict[str, Any]:
+    encoder = registry.create(options["neighbours_by"]) if options["neighbours_by"] else None
+    document = run_retrieval(metric, images, pool=options["pool"], encoder=encoder)
+    return {"metric": metric.describe().parts(), **document}
 
 
 def _progress(plan: Plan) -> Callable[[int], None]:

@@ -1,0 +1,158 @@
+"""Retrieval: ranks under ties, pools, and the command on a release."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from io import StringIO
+
+import numpy as np
+import pytest
+from django.core.management import CommandError, call_command
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import average_precision_score
+
+from croc_annotate.benchmark.retrieval import (
+    merge_equal,
+    nearest_neighbours,
+    rank_all,
+    rank_one,
+    relevant_lists,
+)
+from tests.benchmark.world import small_release
+
+values = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=2, max_size=6)
+
+
+@given(scores=values, data=st.data())
+@settings(max_examples=100, deadline=None)
+def test_ranks_equal_trying_every_order_of_the_ties(scores, data):
+    relevant = data.draw(
+        st.lists(st.integers(0, len(scores) - 1), min_size=1, unique=True).map(sorted)
+    )
+    ranks = [
+        1 + min(order.index(r) for r in relevant)
+        for order in itertools.permutations(range(len(scores)))
+        if all(scores[a] >= scores[b] for a, b in itertools.pairwise(order))
+    ]
+    first, expected, _ = rank_one(np.array(scores), np.array(relevant))
+    assert first == max(ranks)
+    assert expected == pytest.approx(sum(ranks) / len(ranks))
+
+
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=40, deadline=None)
+def test_average_precision_without_ties_equals_scikit_learn(seed):
+    rng = np.random.default_rng(seed)
+    scores = rng.permutation(20) / 20
+    relevant = np.flatnonzero(rng.random(20) < 0.3)
+    if len(relevant):
+        labels = np.isin(np.arange(20), relevant)
+        _, _, precision = rank_one(scores, relevant)
+        assert precision == pytest.approx(average_precision_score(labels, scores))
+
+
+def test_a_constant_metric_finds_nothing():
+    ranking = rank_all(
+        4, [np.array([i]) for i in range(4)], lambda b: np.zeros((b.stop - b.start, 4)), n_items=4
+    )
+    assert ranking.summary()["recall@1"] == 0.0
+    assert ranking.summary()["mean_rank"] == 4
+    assert ranking.summary()["mean_expected_rank"] == 2.5
+
+
+def test_equal_texts_are_one_query_with_all_their_images():
+    texts, numbers = merge_equal(["a dog", "a cat", "a dog"])
+    images, own = relevant_lists(numbers, len(texts))
+    assert texts == ["a dog", "a cat"]
+    assert [i.tolist() for i in images] == [[0, 2], [1]]
+    assert [t.tolist() for t in own] == [[0], [1], [0]]
+
+
+def test_a_missing_score_of_a_relevant_item_is_last():
+    first, _, _ = rank_one(np.array([np.nan, 0.1, 0.2]), np.array([0]))
+    assert first == 3
+
+
+def test_neighbours_leave_the_image_itself_out():
+    points = np.array([[1, 0], [0.9, 0.1], [0, 1], [0.1, 0.9]], dtype=np.float32)
+    assert nearest_neighbours(points, k=1).ravel().tolist() == [1, 0, 3, 2]
+
+
+class Embedder:
+    """A dual encoder that knows the truth: a text's embedding is that of its images."""
+
+    needs = "hash"
+    truth: dict[str, int] = {}
+    name = "truth"
+
+    def __init__(self, *, options):
+        self.name = options.extra.get("name", "truth")
+
+    def describe(self):
+        from croc_annotate.benchmark.metric import MetricFacts
+
+        return MetricFacts(name=self.name)
+
+    def _rows(self, keys):
+        rows = np.zeros((len(keys), 64), dtype=np.float32)
+        rows[np.arange(len(keys)), [self.truth[k] for k in keys]] = 1
+        return rows
+
+    def embed_images(self, *, images):
+        return self._rows([i.sha256 for i in images])
+
+    def embed_texts(self, *, texts):
+        return self._rows(list(texts))
+
+    def similarity(self, *, images, texts):
+        return images @ texts.T
+
+    def truncated(self, *, texts):
+        return frozenset()
+
+    def score(self, *, images, texts):
+        from croc_annotate.benchmark.metric import ScoreBatch
+
+        return ScoreBatch(
+            scores=[
+                [float(self.truth[i.sha256] == self.truth[t]) for t in own]
+                for i, own in zip(images, texts, strict=True)
+            ]
+        )
+
+    def close(self):
+        pass
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("pool", ["full", "pair"])
+def test_retrieval_over_a_release(pool):
+    from croc_annotate.benchmark.selectors import release_images
+
+    release = small_release(pairs=4, images=2)
+    for member in release_images(release).members:
+        text = member.prompt if member.role == "prompt" else member.contrast
+        number = Embedder.truth.setdefault(text, len(Embedder.truth) % 64)
+        Embedder.truth[member.sha256] = number
+    out = StringIO()
+    path = "tests.benchmark.test_retrieval:Embedder"
+    call_command(
+        "run_benchmark", metric=[path], retrieval=True, pool=pool, stdout=out,
+        option=["name=other"], neighbours_by=path if pool == "pair" else None,
+    )  # fmt: skip
+    document = json.loads(out.getvalue())
+    assert document["text_to_image"]["recall@1"] == 1.0
+    assert document["text_to_image"]["queries"] == 8
+    if pool == "full":
+        assert document["rsum"] == pytest.approx(600)
+        assert document["image_to_text"]["mrr"] == 1.0
+    assert "milliseconds_per_query" in document
+
+
+@pytest.mark.django_db
+def test_the_full_pool_needs_a_metric_that_embeds():
+    small_release()
+    with pytest.raises(CommandError, match="needs a metric that embeds"):
+        call_command("run_benchmark", metric=["random"], retrieval=True)
