@@ -15,6 +15,7 @@ urlpatterns = [
     path("", include("croc_annotate.annotation.urls")),
     path("", include("croc_annotate.prompts.urls")),
     path("", include("croc_annotate.agreement.urls")),
+    path("", include("croc_annotate.releases.urls")),
     path("", include("croc_annotate.benchmark.urls")),
     path("", include("generation.urls")),
     path("django-admin/", admin.site.urls),

@@ -1,0 +1,13 @@
+"""Background work of this room: ids in, a service called."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from croc_annotate.releases.downloads import run_export
+
+
+@shared_task(name="releases.make_export")
+def make_export(export_id: int) -> bool:
+    """Make an export that was asked for on the page."""
+    return run_export(export_id=export_id)
