@@ -24,7 +24,6 @@ from croc_annotate.benchmark.selectors import (
 from croc_annotate.benchmark.services import (
     close_run,
     fail_run,
-    forget_missing,
     open_run,
     register_metric,
 )
@@ -57,7 +56,6 @@ class RunRequest:
     workers: int = 2
     limit: int = 0
     replicate: str = ""
-    retry_missing: bool = False
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> RunRequest:
@@ -112,8 +110,6 @@ def plan_run(*, release: Release, request: RunRequest) -> Plan:
         options=request.as_json(),
         replicate=request.replicate,
     )
-    if request.retry_missing:
-        forget_missing(metric=version, image_hashes=[task.sha256 for task in tasks])
     todo = open_tasks(tasks, stored_keys(version))
     return Plan(run, metric, todo, total - sum(len(t.texts) for t in todo), request)
 
@@ -171,14 +167,12 @@ def score_range(*, run: MetricRun, metric: Metric, start: int, stop: int) -> boo
         batch=BatchSize(request.batch_size),
         workers=request.workers,
     )
-    _add_tally(run, tally, time.perf_counter() - begin)
-    unreadable = tally.missing and any("not readable" in reason for reason in tally.reasons)
-    if unreadable or open_tasks(tasks, stored_keys(run.metric)):
+    done = _add_tally(run, tally, time.perf_counter() - begin, start=start)
+    if done < {first for first, _ in chunks_of(len(tasks))}:
         return False
-    finish(
-        run=run, tasks=tasks, state=RunState.PARTIAL if request.limit else RunState.DONE,
-        reasons=sorted(tally.reasons),
-    )  # fmt: skip
+    run.refresh_from_db()
+    state = RunState.PARTIAL if request.limit else RunState.DONE
+    finish(run=run, tasks=tasks, state=state, reasons=run.reasons)
     return True
 
 
@@ -233,6 +227,9 @@ def _after(plan: Plan, release: Release) -> dict[str, Any]:
     }
     if facts.parameters:
         environment["parameters"] = facts.parameters
+    spent = getattr(plan.metric, "spent_usd", None)
+    if spent is not None:
+        environment["spent_usd"] = round(float(spent), 4)
     if plan.metric.needs == "pixels" and plan.tasks:
         floor = noise_floor(plan.metric, plan.tasks[:NOISE_IMAGES], _stored_values(plan.run))
         environment["noise_floor"] = floor
@@ -248,8 +245,11 @@ def _stored_values(run: MetricRun) -> dict[tuple[str, str], float | None]:
 
 
 @transaction.atomic
-def _add_tally(run: MetricRun, tally: Tally, seconds: float) -> None:
-    """Add one task's share to the run's timing; several workers write to one run."""
+def _add_tally(run: MetricRun, tally: Tally, seconds: float, *, start: int) -> set[int]:
+    """Add one task's share to the run; the starts of all ranges that are done so far.
+
+    Several workers write to one run, hence the lock.
+    """
     locked = MetricRun.objects.select_for_update().get(pk=run.pk)
     now = timing_of(tally, seconds)
     old = locked.timing
@@ -259,6 +259,10 @@ def _add_tally(run: MetricRun, tally: Tally, seconds: float) -> None:
     now["busy_share"] = busy
     now["images_per_second"] = now["images"] / now["seconds"] if now["seconds"] else None
     now["batch_sizes"] = sorted({*now["batch_sizes"], *old.get("batch_sizes", [])})
+    done = {start, *old.get("ranges_done", [])}
+    now["ranges_done"] = sorted(done)
     locked.timing = now
     locked.n_truncated += len(tally.truncated)
-    locked.save(update_fields=["timing", "n_truncated"])
+    locked.reasons = sorted({*locked.reasons, *tally.reasons})[:20]
+    locked.save(update_fields=["timing", "n_truncated", "reasons"])
+    return done

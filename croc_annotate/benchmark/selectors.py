@@ -102,7 +102,7 @@ def image_tasks(images: ReleaseImages) -> list[ImageTask]:
 
 
 def stored_keys(metric: MetricVersion) -> set[tuple[str, str]]:
-    """(image hash, text hash) of everything that the metric has scored, missing ones too."""
+    """(image hash, text hash) of everything that the metric has scored."""
     rows = Score.objects.filter(metric=metric).values_list("image_sha256", "text_sha256")
     return set(rows.iterator(chunk_size=_CHUNK))
 

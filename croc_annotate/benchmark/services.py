@@ -80,20 +80,27 @@ def open_run(
     )
     if not created:
         run.state, run.error, run.n_total = RunState.RUNNING, "", n_total
+        # Ranges that workers finished belong to the earlier try.
+        run.timing.pop("ranges_done", None)
         run.options = dict(options or run.options)
         run.environment = describe_environment()
-        run.save(update_fields=["state", "error", "n_total", "options", "environment"])
+        run.save(update_fields=["state", "error", "n_total", "options", "environment", "timing"])
     return run
 
 
 def store_scores(*, metric: MetricVersion, rows: Iterable[ScoreRow]) -> None:
-    """Store scores; what is stored already stays as it is."""
+    """Store scores; what is stored already stays as it is.
+
+    A missing score is not stored: the next run asks for it again, be it a failed call or a text
+    that the metric has no score for.
+    """
     Score.objects.bulk_create(
         [
             Score(
                 metric=metric, image_sha256=r.image_sha256, text_sha256=r.text_sha256, value=r.value
             )
             for r in rows
+            if r.value is not None
         ],
         ignore_conflicts=True,
         batch_size=_BATCH,
@@ -131,17 +138,3 @@ def fail_run(*, run: MetricRun, reason: str) -> None:
     MetricRun.objects.filter(pk=run.pk).update(
         state=RunState.FAILED, error=reason or "unknown reason", finished_at=timezone.now()
     )
-
-
-def forget_missing(*, metric: MetricVersion, image_hashes: Iterable[str]) -> int:
-    """Drop the marks of missing scores, so that the next run tries them again."""
-    hashes = list(image_hashes)
-    if not hashes:
-        return 0
-    gone = 0
-    for start in range(0, len(hashes), _BATCH):
-        part = hashes[start : start + _BATCH]
-        gone += Score.objects.filter(
-            metric=metric, value__isnull=True, image_sha256__in=part
-        ).delete()[0]
-    return gone

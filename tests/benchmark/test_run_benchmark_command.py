@@ -140,17 +140,24 @@ def test_scores_of_images_that_two_releases_share_are_computed_once():
     assert MetricRun.objects.get(release__name="second").n_scores == 24
 
 
-def test_missing_scores_are_kept_as_missing_and_tried_again_when_asked():
+def test_missing_scores_are_counted_and_asked_for_again():
     small_release(pairs=2, images=1)
     out = run(option=["blank=in small"])
     assert "4 missing (no noun phrase)" in out
-    assert Score.objects.filter(value__isnull=True).count() == 4
+    assert MetricRun.objects.get().n_missing == 4
     Counting.reset()
     run()
-    assert Counting.calls == []
-    run(retry_missing=True)
     assert len(Counting.calls) == 4
-    assert not Score.objects.filter(value__isnull=True).exists()
+    assert MetricRun.objects.get().n_missing == 0
+
+
+def test_a_queued_run_with_missing_scores_comes_to_its_end(monkeypatch):
+    small_release(pairs=4, images=3)
+    monkeypatch.setattr("croc_annotate.benchmark.benchmarking.CHUNK_IMAGES", 5)
+    run(queue=True, option=["blank=in small"])
+    metric_run = MetricRun.objects.get()
+    assert (metric_run.state, metric_run.n_missing) == ("done", 24)
+    assert metric_run.reasons == ["no noun phrase"]
 
 
 def test_an_unreadable_image_is_missing_and_is_scored_when_it_is_back():

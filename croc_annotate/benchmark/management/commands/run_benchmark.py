@@ -41,7 +41,7 @@ class Command(BaseCommand):
 
 A score is stored under the metric's fingerprint, the image's hash and the text's hash, and
 is never computed twice: a run that was killed goes on where it stopped, and images that two
-releases share are scored once. Each image is read and encoded once for all its texts.
+releases share are scored once. Missing scores (a failed call) are asked for again. Each image is read and encoded once for all its texts.
 
 Metrics: see --list, or package.module:Class, or a name that an installed package declares
 under the entry point group croc_annotate.metrics. `random` and `human` are reference rows.
@@ -88,9 +88,6 @@ Examples:
             "--replicate", default="", metavar="LABEL",
             help="score again under this label, to compare with compare_runs; never ranked",
         )  # fmt: skip
-        parser.add_argument(
-            "--retry-missing", action="store_true", help="try scores again that were missing"
-        )
         other = parser.add_argument_group("other benchmarks and retrieval")
         other.add_argument("--set", choices=SETS, help="run on this set's files")
         other.add_argument("--file", type=Path, help="the set's file")
@@ -176,7 +173,6 @@ def _request(metric: str, options: dict[str, Any]) -> RunRequest:
         metric=metric,
         **{key: options[key] for key in ("model", "revision", "device", "dtype", "prompt")},
         **{key: options[key] for key in ("seed", "workers", "limit", "replicate")},
-        retry_missing=options["retry_missing"],
         batch_size=0 if size == "auto" else int(size),
         extra=extra,
     )
@@ -237,6 +233,8 @@ def _summary(metric: str, run: MetricRun) -> str:
         parts.append(f"{run.n_missing:,} missing{reasons}")
     if run.n_truncated:
         parts.append(f"{run.n_truncated:,} texts were longer than the model reads")
+    if run.environment.get("spent_usd"):
+        parts.append(f"${run.environment['spent_usd']:,.2f} spent")
     rate = run.timing.get("images_per_second")
     if rate:
         parts.append(f"{rate:,.1f} images/s")
