@@ -179,7 +179,7 @@ def release_facts(release: Release) -> ReleaseFacts:
         name=release.name, version=release.version,
         created=release.created_at.strftime("%Y-%m-%dT%H:%M:%SZ"), origin=release.origin,
         rule=release.rule, parameters=release.parameters, notes=release.notes,
-        counts=release.counts, agreement=release.agreement,
+        counts=in_order(release.counts, REASONS), agreement=release.agreement,
         generators=generator_records(release), sha256=release.sha256,
         simulated=release.is_simulated, withdrawn=release.withdrawn_note,
         by_category={
