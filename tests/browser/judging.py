@@ -31,7 +31,9 @@ CATEGORIES = [
 
 def picture(number: int, size: int = 256) -> bytes:
     """A picture that differs from every other: ``number`` in dots on a coloured ground."""
-    image = Image.new("RGB", (size, size), ((number * 53) % 200 + 50, (number * 97) % 200 + 50, 190))
+    image = Image.new(
+        "RGB", (size, size), ((number * 53) % 200 + 50, (number * 97) % 200 + 50, 190)
+    )
     draw = ImageDraw.Draw(image)
     for i in range(number % 12 + 1):
         x, y = 10 + (i % 4) * 60, 10 + (i // 4) * 60

@@ -73,7 +73,9 @@ def test_text_and_picture_change_in_the_same_frame(judging):
         for item in Item.objects.filter(campaign=judge.campaign).select_related("candidate__pair")
     }
     assert len(seen) >= 7
-    assert all(right[source] == text.strip("“”") and whole == "true" for text, source, whole in seen)
+    assert all(
+        right[source] == text.strip("“”") and whole == "true" for text, source, whole in seen
+    )
 
 
 @pytest.mark.field_case(15)
@@ -166,7 +168,9 @@ def test_undo_and_change_reach_back_ten_and_set_never_flip(judging):
     judge.wait_for_state("saved")
     assert judge.by_image()[shown[2]] == "reject"
     assert len(judge.judgements()) == 12
-    history = Judgement.objects.filter(annotator=judge.person, item__candidate__key__in=shown[2].split("/"))
+    history = Judgement.objects.filter(
+        annotator=judge.person, item__candidate__key__in=shown[2].split("/")
+    )
     assert sorted(row.verdict for row in history) == ["accept", "reject"]
     assert judge.image not in shown
 
@@ -178,7 +182,10 @@ def test_undo_reaches_answers_of_an_earlier_visit(judging):
     judge.open()
     judge.page.wait_for_selector("[data-act=undo]:not([disabled])")
     judge.press("z")
-    judge.page.wait_for_function("(src) => document.querySelector('.judge-stage img')?.getAttribute('src') === src", arg=second)
+    judge.page.wait_for_function(
+        "(src) => document.querySelector('.judge-stage img')?.getAttribute('src') === src",
+        arg=second,
+    )
     judge.press("j")
     judge.wait_for_state("saved")
     judge.page.wait_for_timeout(300)
@@ -191,7 +198,10 @@ def test_the_browsers_back_shows_the_earlier_answer(judging):
     first = judge.judge("j")
     judge.wait_for_state("saved")
     judge.page.go_back()
-    judge.page.wait_for_function("(src) => document.querySelector('.judge-stage img')?.getAttribute('src') === src", arg=first)
+    judge.page.wait_for_function(
+        "(src) => document.querySelector('.judge-stage img')?.getAttribute('src') === src",
+        arg=first,
+    )
     assert judge.page.locator("[data-act=accept]").get_attribute("aria-pressed") == "true"
     judge.press("f")
     judge.page.wait_for_timeout(300)
@@ -207,7 +217,10 @@ def test_skip_takes_a_reason_and_is_no_judgement(judging):
     judge.press("s")
     judge.page.wait_for_selector("#skip-dialog[open]")
     judge.press("2", "Enter")
-    judge.page.wait_for_function("(src) => document.querySelector('.judge-stage img')?.getAttribute('src') !== src", arg=shown)
+    judge.page.wait_for_function(
+        "(src) => document.querySelector('.judge-stage img')?.getAttribute('src') !== src",
+        arg=shown,
+    )
     judge.wait_for_state("saved")
     lease = judge.leases().get(state="skipped")
     assert lease.item.candidate.key in shown
@@ -319,7 +332,9 @@ def test_clashing_shortcuts_are_refused_in_words(judging):
     judge.page.locator("#key-accept").focus()
     judge.press("f")
     judge.page.click("#keys-form .button-primary")
-    judge.page.wait_for_function("() => document.querySelector('#keys-problem').textContent.includes('used twice')")
+    judge.page.wait_for_function(
+        "() => document.querySelector('#keys-problem').textContent.includes('used twice')"
+    )
     assert judge.page.locator("#keys-dialog").is_visible()
 
 

@@ -145,7 +145,9 @@ def test_a_lost_session_is_renewed_in_place_and_the_queue_replays(judging, conte
     judge.page.click(".judge-state")
     judge.page.fill("#signin-password", "wrong")
     judge.press("Enter")
-    judge.page.wait_for_function("() => document.querySelector('#signin-problem').textContent !== ''")
+    judge.page.wait_for_function(
+        "() => document.querySelector('#signin-problem').textContent !== ''"
+    )
     judge.page.fill("#signin-password", "a good passphrase")
     judge.press("Enter")
     judge.wait_for_state("saved", 0)
@@ -197,7 +199,9 @@ def test_a_log_in_in_another_tab_rotates_the_token_unnoticed(judging, context, l
 
 
 @pytest.mark.field_case(6)
-def test_two_tabs_never_show_the_same_picture_and_both_work(judging, context, live_server, problems):
+def test_two_tabs_never_show_the_same_picture_and_both_work(
+    judging, context, live_server, problems
+):
     judge = judging(images=20)
     judge.wait_for_ahead(2)
     page = context.new_page()
@@ -208,7 +212,12 @@ def test_two_tabs_never_show_the_same_picture_and_both_work(judging, context, li
     seen = [judge.judge("j"), second.judge("f"), judge.judge("j"), second.judge("f")]
     judge.wait_for_judgements(4)
     assert len(set(seen)) == 4
-    assert sorted(row.verdict for row in judge.judgements()) == ["accept", "accept", "reject", "reject"]
+    assert sorted(row.verdict for row in judge.judgements()) == [
+        "accept",
+        "accept",
+        "reject",
+        "reject",
+    ]
     page.goto("about:blank")
     page.wait_for_timeout(300)
     page.close()

@@ -49,7 +49,13 @@ def test_nothing_moves_while_judging(judging, page, width, height, mode):
         "two cats and one dog on a green sofa",
         "a lamp",
     ]
-    judge = judging(images=4 if mode == "focus" else 12, per_text=1 if mode == "focus" else 3, texts=texts, mode=mode, grid_size=3)
+    judge = judging(
+        images=4 if mode == "focus" else 12,
+        per_text=1 if mode == "focus" else 3,
+        texts=texts,
+        mode=mode,
+        grid_size=3,
+    )
     buttons = page.locator(".judge-actions [data-act=undo]")
     before = buttons.bounding_box()
     for _ in range(3):
