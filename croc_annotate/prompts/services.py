@@ -14,7 +14,7 @@ from django.db import transaction
 
 from croc_annotate.accounts.services import record_audit
 from croc_annotate.prompts.bank import BankError
-from croc_annotate.prompts.models import ContrastPair
+from croc_annotate.prompts.models import Category, ContrastPair
 from croc_annotate.prompts.rules import LABEL_FIELDS, TEXT_FIELDS, PairRow, check_bank
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ def load_pairs(*, rows: Iterable[PairRow], bank: str, actor: User | None = None)
     problems = check_bank(rows)
     if problems:
         raise BankError(bank, problems)
+    _one_writer()
     newest = _newest_versions([row.slug for row in rows])
     report = LoadReport()
     fresh: list[ContrastPair] = []
@@ -88,6 +89,7 @@ def load_pairs(*, rows: Iterable[PairRow], bank: str, actor: User | None = None)
 def add_pair(*, row: PairRow, bank: str = "", actor: User | None = None) -> ContrastPair:
     """Add one pair. Raises BankError for a broken rule and PairTaken for an id in use."""
     _checked(row)
+    _one_writer()
     if ContrastPair.objects.filter(slug=row.slug).exists():
         raise PairTaken(f"The id “{row.slug}” is in use.")
     pair = _new_pair(row, bank=bank)
@@ -139,6 +141,14 @@ def reinstate_pair(*, pair: ContrastPair, actor: User | None = None) -> None:
     if changed:
         _audit(actor, "pair_reinstated", pair, {})
     pair.refresh_from_db()
+
+
+def _one_writer() -> None:
+    """Let the banks be written by one transaction at a time: a row that is not there cannot be locked.
+
+    Two loads of one file at once would otherwise both find its pairs missing.
+    """
+    list(Category.objects.select_for_update(no_key=True).order_by("pk"))
 
 
 def _newest_versions(slugs: list[str]) -> dict[str, ContrastPair]:

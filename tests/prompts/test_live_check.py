@@ -12,6 +12,7 @@ os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
 from django.test import Client
 from playwright.sync_api import expect
 
+from croc_annotate.prompts.models import Category
 from tests.factories import make_candidate, make_pair, make_user
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -25,6 +26,8 @@ def base_url() -> str:
 @pytest.fixture
 def site(live_server, context, page):
     """The site, opened by an admin; fails the test on any script error."""
+    for category in ("counting", "negation"):  # an earlier test may have emptied the database
+        Category.objects.get_or_create(slug=category, defaults={"label": category, "position": 9})
     client = Client()
     client.force_login(make_user("admin"))
     cookie = client.cookies["sessionid"].value
