@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+FOLDERS = ("originals", "display", "preview")
+
+
 @dataclass(frozen=True)
 class FileNames:
     """Storage names of the original, of the stripped copy and of the thumbnail."""
@@ -55,6 +58,18 @@ def write_file(name: str, data: bytes) -> None:
         raise RuntimeError(f"The storage holds a file named {name} already.")
 
 
+def all_names(folder: str) -> Iterator[str]:
+    """The names of all files below a folder; nothing where the folder is not there."""
+    try:
+        folders, files = default_storage.listdir(folder)
+    except FileNotFoundError:
+        return
+    for name in sorted(files):
+        yield f"{folder}/{name}"
+    for name in sorted(folders):
+        yield from all_names(f"{folder}/{name}")
+
+
 def storage_errors() -> tuple[type[Exception], ...]:
     """What the configured storage raises when it cannot be reached or refuses."""
     if isinstance(default_storage, FileSystemStorage):
@@ -77,6 +92,6 @@ def delete_files(names: Iterable[str]) -> None:
     for name in names:
         try:
             default_storage.delete(name)
-        except OSError:
+        except storage_errors():
             # Nothing depends on it: `manage.py check_images` finds what stayed behind.
             logger.warning("Could not delete the unused file %s", name, exc_info=True)

@@ -81,12 +81,14 @@ class Proxy:
         self.port = self._listener.getsockname()[1]
         self._joined = threading.Event()
         self._joined.set()
+        self.was_cut = threading.Event()
         self.cut_after: int | None = None  # bytes from the client after which it is cut once
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self) -> None:
         """Drop every connection and refuse new ones."""
         self._joined.clear()
+        self.was_cut.set()
         for pipe in list(self._pipes):
             with suppress(OSError):
                 pipe.shutdown(socket.SHUT_RDWR)
