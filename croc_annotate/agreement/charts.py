@@ -40,18 +40,17 @@ def interval_chart(rows: Row) -> Row:
     }
 
 
-def prevalence_chart(by: Row) -> Row:
-    """α against the share of accepts, beside what equally skilled raters would get."""
+def prevalence_chart(rows: Row) -> Row:
+    """α of each group against its share of accepts, beside what equally skilled raters get."""
     points = [
         {
             "x": row["prevalence_accept"],
             "y": row["krippendorff_alpha"],
             "label": label,
-            "series": dimension,
+            "series": "α",
             "n": row["items_with_two"],
             "href": None,
         }
-        for dimension, rows in by.items()
         for label, row in rows.items()
         if row["krippendorff_alpha"] is not None
     ]
@@ -135,7 +134,7 @@ def skill_chart(rows: list[Row]) -> Row:
         {
             "x": row["specificity"]["value"],
             "y": row["sensitivity"]["value"],
-            "label": row["person"],
+            "label": row.get("name", row["person"]),
             "series": _("to talk to") if row["concerns"] else _("others"),
             "n": row["judgements"],
             "href": row.get("href"),

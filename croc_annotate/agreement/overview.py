@@ -36,6 +36,7 @@ class Standing:
     votes: Votes
     names: list[Stratum]
     candidates: Mapping[Stratum, Mapping[str, int]]  # candidate states
+    known: Mapping[Stratum, int]  # gold and training items
     left: Ints  # per item: judgements that it still gets
     other_judgements_left: int
     policy: Policy
@@ -83,8 +84,9 @@ def _row(k: int, standing: Standing, left: Ints, per_item: float) -> Row:
     rendered = candidates.get("rendered", 0)
     requested = candidates.get("requested", 0)
     states = np.bincount(standing.states[mine], minlength=len(_STATE_NAMES))
+    known = standing.known.get(standing.names[k], 0)
     # Images that are not made yet, or not opened in the campaign yet, come on top.
-    to_come = requested + max(rendered - int(mine.sum()), 0)
+    to_come = requested + max(rendered - int(mine.sum()) - known, 0)
     return {
         "category": category,
         "generator": generator,
@@ -93,6 +95,7 @@ def _row(k: int, standing: Standing, left: Ints, per_item: float) -> Row:
         "rendered": rendered,
         "requested": requested,
         "failed": candidates.get("failed", 0),
+        "known": known,
         "to_come": to_come,
         "judged": int((standing.votes.judgements[mine] > 0).sum()),
         **{name: int(states[code]) for code, name in enumerate(_STATE_NAMES)},

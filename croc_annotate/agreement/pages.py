@@ -107,7 +107,6 @@ def report_context(snapshot: StatisticsSnapshot, pairs: Context) -> Context:
     """Tables and charts of the agreement page."""
     data = snapshot.data
     by = data["by"]
-    shown = {name: by[name] for name in ("category", "side", "generator") if by.get(name)}
     return {
         "snapshot": snapshot,
         "report": data,
@@ -125,7 +124,7 @@ def report_context(snapshot: StatisticsSnapshot, pairs: Context) -> Context:
             if by.get(name)
         ],
         "interval_data": charts.interval_chart(by.get("category", {})),
-        "prevalence_data": charts.prevalence_chart(shown),
+        "prevalence_data": charts.prevalence_chart(by.get("category", {})),
         "time_data": charts.time_chart(by.get("week", {})),
         "pair_data": charts.pair_chart(pairs),
         "csv_kinds": ["agreement", "pairs"],

@@ -308,6 +308,16 @@ def _week_names(weeks: Ints) -> list[str]:
     return [str(day) for day in seconds.astype("datetime64[s]").astype("datetime64[D]")]
 
 
+def known_items(campaign: Campaign) -> dict[tuple[str, str, str], int]:
+    """Gold and training items by category, generator and side: they are no work to come."""
+    rows = Item.objects.filter(campaign=campaign, text_role=TextRole.OWN)
+    counted = rows.exclude(purpose=Purpose.WORK).values_list(
+        "pair__category_id", "candidate__generator__slug", "candidate__side"
+    )
+    found = counted.annotate(n=Count("id")).order_by()
+    return {(category, generator, side): n for category, generator, side, n in found}
+
+
 def candidate_states(campaign: Campaign) -> dict[tuple[str, str, str], dict[str, int]]:
     """Candidates of the campaign's scope by category, generator and side, then by state."""
     rows = Candidate.objects.filter(pair__active=True)

@@ -35,6 +35,7 @@ def overview_of(
         votes=consensus.Votes(*(column[own] for column in _columns(votes))),
         names=names,
         candidates=candidates,
+        known=reading.known_items(data.campaign),
         left=left[own],
         other_judgements_left=int(left[~own].sum()),
         policy=data.policy,
