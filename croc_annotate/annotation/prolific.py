@@ -64,6 +64,7 @@ class PlatformClient:
             with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as answer:  # noqa: S310
                 found = json.load(answer)
         except urllib.error.HTTPError as error:
+            error.close()
             raise PlatformError(f"The platform answered {error.code}.") from None
         except (urllib.error.URLError, TimeoutError, ValueError) as error:
             raise PlatformError(f"The platform cannot be read ({type(error).__name__}).") from None

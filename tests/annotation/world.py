@@ -42,7 +42,9 @@ def make_pairs(count: int, category: str = "counting") -> list[ContrastPair]:
     )
 
 
-def make_images(pairs, *, seeds: int = 1, sides=("prompt", "contrast")) -> list[Candidate]:
+def make_images(
+    pairs, *, seeds: int = 1, sides=("prompt", "contrast"), first_seed: int = 0
+) -> list[Candidate]:
     """Rendered rows; the image files themselves are not there."""
     generator, _ = Generator.objects.get_or_create(
         slug="tests", defaults={"label": "Tests", "licence": "test"}
@@ -63,7 +65,7 @@ def make_images(pairs, *, seeds: int = 1, sides=("prompt", "contrast")) -> list[
         )
         for pair in pairs
         for side in sides
-        for seed in range(seeds)
+        for seed in range(first_seed, first_seed + seeds)
     )
 
 

@@ -1,0 +1,215 @@
+"""The queue under arbitrary orders of acts: what must hold, holds after every one of them."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+
+import pytest
+from django.db import transaction
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from croc_annotate.annotation.answers import Answer
+from croc_annotate.annotation.checks import check_queue
+from croc_annotate.annotation.models import Assignment, Item, Judgement, Participation, Purpose
+from croc_annotate.annotation.services import (
+    claim_items,
+    expire_leases,
+    pause_person,
+    release_items,
+    resume_person,
+    set_campaign_state,
+    skip_item,
+    store_answers,
+)
+from tests.annotation.world import later, make_annotators, make_open_campaign
+from tests.factories import make_user
+
+VERDICTS = st.sampled_from(["accept", "reject", "unsure"])
+PEOPLE = 4
+people = st.integers(0, PEOPLE - 1)
+
+
+class QueueMachine(RuleBasedStateMachine):
+    """Four people, eight items, a clock."""
+
+    @initialize(adaptive=st.booleans(), reference=st.booleans())
+    def start(self, adaptive, reference) -> None:
+        self.savepoint = transaction.atomic()
+        self.savepoint.__enter__()
+        self.campaign = make_open_campaign(
+            pairs=4,
+            redundancy="adaptive" if adaptive else "fixed",
+            min_judgements=3 if adaptive else 2,
+            max_judgements=5,
+            reference_rate=1.0 if reference else 0.0,
+            lease_seconds=100,
+            min_distance=1,
+        )
+        self.admin = make_user("admin")
+        self.people = make_annotators(PEOPLE)
+        self.hands: list[dict] = [{} for _ in self.people]
+        self.sent: set[uuid.UUID] = set()
+        self.clock = 0.0
+        self.served: list[Counter] = [Counter() for _ in self.people]
+        self.skipped: list[set] = [set() for _ in self.people]
+
+    def teardown(self) -> None:
+        if hasattr(self, "savepoint"):
+            transaction.set_rollback(True)
+            self.savepoint.__exit__(None, None, None)
+
+    def _who(self, index):
+        return {"slug": self.campaign.slug, "annotator": self.people[index]}
+
+    @rule(index=people, count=st.integers(1, 5))
+    def claim(self, index, count) -> None:
+        claim, _ = claim_items(**self._who(index), count=count, now=later(self.clock))
+        for handed in claim.items:
+            assert handed.item.pk not in self.skipped[index]
+            self.hands[index][handed.item.pk] = handed
+        if claim.state == "finished":
+            assert not self.campaign.items.incomplete().exists()
+        if claim.state == "nothing":
+            open_to_me = Item.objects.waiting().exclude(
+                assignments__annotator=self.people[index],
+                assignments__state__in=["leased", "answered", "skipped"],
+            )
+            assert not open_to_me.filter(campaign=self.campaign).exists()
+
+    @rule(index=people, verdict=VERDICTS, number=st.integers(0, 9))
+    def answer(self, index, verdict, number) -> None:
+        if not self.hands[index]:
+            return
+        handed = list(self.hands[index].values())[number % len(self.hands[index])]
+        self._send(index, handed.item.key, handed.assignment, verdict)
+
+    @rule(index=people, verdict=VERDICTS, number=st.integers(0, 9))
+    def correct(self, index, verdict, number) -> None:
+        rows = list(
+            Judgement.objects.current()
+            .filter(annotator=self.people[index], campaign=self.campaign)
+            .select_related("item")
+        )
+        if rows:
+            self._send(index, rows[number % len(rows)].item.key, None, verdict)
+
+    def _send(self, index, item, assignment, verdict) -> None:
+        answer = Answer(
+            client_key=uuid.uuid4(),
+            item_key=item,
+            assignment=assignment,
+            verdict=verdict,
+            answered_at=later(self.clock),
+        )
+        for expected in ({"stored", "conflict"}, {"duplicate"}):
+            [result], _ = store_answers(**self._who(index), answers=[answer], now=later(self.clock))
+            assert result.status in expected
+        self.sent.add(answer.client_key)
+
+    @rule(index=people)
+    def release(self, index) -> None:
+        held = [handed.assignment for handed in self.hands[index].values()]
+        release_items(**self._who(index), assignments=held, now=later(self.clock))
+
+    @rule(index=people, number=st.integers(0, 9))
+    def skip(self, index, number) -> None:
+        if not self.hands[index]:
+            return
+        handed = list(self.hands[index].values())[number % len(self.hands[index])]
+        skip_item(
+            **self._who(index),
+            assignment=handed.assignment,
+            reason="other",
+            now=later(self.clock),
+        )
+        state = Assignment.objects.get(pk=handed.assignment).state
+        if state == "skipped":
+            self.skipped[index].add(handed.item.pk)
+
+    @rule(seconds=st.sampled_from([1, 30, 61, 200]))
+    def wait(self, seconds) -> None:
+        self.clock += seconds
+
+    @rule()
+    def reap(self) -> None:
+        expire_leases(now=later(self.clock))
+
+    @rule(index=people, aside=st.booleans())
+    def pause(self, index, aside) -> None:
+        row = Participation.objects.filter(
+            campaign=self.campaign, annotator=self.people[index], paused_at=None
+        ).first()
+        if row:
+            pause_person(
+                participation=row,
+                reason="test",
+                actor=self.admin,
+                set_aside=aside,
+                now=later(self.clock),
+            )
+
+    @rule(index=people, back=st.booleans())
+    def resume(self, index, back) -> None:
+        row = Participation.objects.filter(
+            campaign=self.campaign, annotator=self.people[index], paused_at__isnull=False
+        ).first()
+        if row:
+            resume_person(
+                participation=row, actor=self.admin, reinstate=back, now=later(self.clock)
+            )
+
+    @rule(state=st.sampled_from(["paused", "open"]))
+    def switch(self, state) -> None:
+        set_campaign_state(campaign=self.campaign, state=state, actor=None)
+
+    @invariant()
+    def counters_equal_the_rows(self) -> None:
+        if hasattr(self, "campaign"):
+            assert check_queue(self.campaign) == []
+
+    @invariant()
+    def never_more_than_wanted(self) -> None:
+        """Counted judgements never exceed the most; with leases, corrections apart, neither."""
+        if not hasattr(self, "campaign"):
+            return
+        counted = Counter(
+            Judgement.objects.counted(self.campaign).values_list("item_id", flat=True)
+        )
+        policy = self.campaign.policy
+        most = policy.most if policy.adaptive else policy.least
+        assert max(counted.values(), default=0) <= most
+        if policy.adaptive:
+            return  # a correction may decide an item while others hold it
+        for item in self.campaign.items.all():
+            assert counted[item.pk] + item.leased <= policy.least
+
+    @invariant()
+    def nobody_twice_and_nothing_lost(self) -> None:
+        if not hasattr(self, "campaign"):
+            return
+        rows = Judgement.objects.filter(campaign=self.campaign)
+        current = rows.filter(superseded_at=None).values_list("item_id", "annotator_id")
+        assert len(current) == len(set(current))
+        assert set(rows.values_list("client_key", flat=True)) == self.sent
+        extra = rows.current().filter(purpose=Purpose.REFERENCE, surplus=False, set_aside_at=None)
+        assert max(Counter(extra.values_list("item_id", flat=True)).values(), default=0) <= 1
+
+
+@pytest.mark.django_db
+@pytest.mark.field_case(1)
+def test_the_queue_holds_its_promises_in_any_order_of_acts():
+    from hypothesis.stateful import run_state_machine_as_test
+
+    run_state_machine_as_test(
+        QueueMachine,
+        settings=settings(
+            max_examples=15,
+            stateful_step_count=25,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+            database=None,
+        ),
+    )
