@@ -154,15 +154,15 @@ class Topology:
 
     def spawn(self, name: str, command: list[object]) -> None:
         """Start one process; its output goes to logs/NAME."""
-        log = (self.folder / "logs" / name).open("ab")
-        self.processes[name] = subprocess.Popen(
-            [str(part) for part in command],
-            cwd=ROOT,
-            env=self.environment,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
+        with (self.folder / "logs" / name).open("ab") as log:
+            self.processes[name] = subprocess.Popen(
+                [str(part) for part in command],
+                cwd=ROOT,
+                env=self.environment,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
 
     def wait_ready(self, *, seconds: float = 60) -> float:
         """Wait until /readyz answers 200 and return how long that took."""
