@@ -13,15 +13,17 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
     # Generic for the type checker only: at run time the class takes no parameter.
+    PersonUserAdmin = UserAdmin[User]
     PlatformIdentityModelAdmin = admin.ModelAdmin[PlatformIdentity]
     ApiTokenModelAdmin = admin.ModelAdmin[ApiToken]
     AuditEventModelAdmin = admin.ModelAdmin[AuditEvent]
 else:
+    PersonUserAdmin = UserAdmin
     PlatformIdentityModelAdmin = ApiTokenModelAdmin = AuditEventModelAdmin = admin.ModelAdmin
 
 
 @admin.register(User)
-class PersonAdmin(UserAdmin):
+class PersonAdmin(PersonUserAdmin):
     """Accounts and roles."""
 
     list_display = ["username", "display_name", "role", "is_active", "is_simulated", "last_login"]

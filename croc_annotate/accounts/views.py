@@ -61,7 +61,7 @@ class LoginPage(auth_views.LoginView):
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         """Start the session; tell in JSON whose it is and the CSRF token that the log-in rotated."""
         response = super().form_valid(form)
-        user = cast("User", form.get_user())
+        user = form.get_user()
         if user.language:
             _set_language(response, user.language)
         if not self._wants_json():
