@@ -56,16 +56,23 @@ def versions(slug: str) -> list[ContrastPair]:
 
 def same_texts(*, texts: Mapping[str, str], slug: str) -> list[SameText]:
     """Other active pairs that have one of the texts (``prompt``, ``contrast``), for a warning."""
-    wanted = {normalised(text): field for field, text in texts.items() if normalised(text)}
-    found: list[SameText] = []
-    # Equal after normalisation is finer than a database can say; few thousand rows are quick.
+    wanted = {key: field for field, text in texts.items() if (key := normalised(text))}
     others = ContrastPair.objects.active().exclude(slug=slug)
-    for other, prompt, contrast in others.values_list("slug", "prompt", "contrast"):
-        for text in (prompt, contrast):
-            field = wanted.get(normalised(text))
-            if field:
+    found: list[SameText] = []
+    for key, field in wanted.items():
+        # Equal after normalisation is finer than a database can say: it only narrows down.
+        near = others.filter(
+            Q(prompt__icontains=_anchor(key)) | Q(contrast__icontains=_anchor(key))
+        )
+        for other, prompt, contrast in near.values_list("slug", "prompt", "contrast"):
+            if key in (normalised(prompt), normalised(contrast)):
                 found.append(SameText(other, field))
     return found
+
+
+def _anchor(key: str) -> str:
+    """A word that every text with this normal form contains, in whatever case; "" if none is sure."""
+    return max((word for word in key.split() if word.isascii()), key=len, default="")
 
 
 def next_number(category: str) -> int:
