@@ -123,6 +123,36 @@ def facet_cells(evaluation: Evaluation, values: tuple[str, ...]) -> dict[str, Nu
     }
 
 
+FACETS = ("generator", "property", "topic", "entity", "difficulty")
+
+
+def by_facet(facet: str, evaluation: Evaluation, scores: Scores) -> dict[str, Numbers]:
+    """The four cells for each value of a facet; {} where the release does not tell it."""
+    layout = evaluation.layout
+    if facet == "generator":
+        return _by_generator(evaluation, scores)
+    return facet_cells(evaluation, layout.facets[facet]) if facet in layout.facets else {}
+
+
+def _by_generator(evaluation: Evaluation, scores: Scores) -> dict[str, Numbers]:
+    """Each generator's own images against each other only."""
+    layout = evaluation.layout
+    cells: dict[str, Numbers] = {}
+    for code, name in enumerate(layout.generators):
+        part, keep_p, keep_q = layout.restrict(
+            prompt=layout.prompt.generator == code, contrast=layout.contrast.generator == code
+        )
+        if part.n_pairs:
+            own = protocol.evaluate(
+                part, scores.keep_images(keep_p, keep_q), policy=evaluation.policy
+            )
+            every = np.ones(part.n_pairs, dtype=bool)
+            cells[name] = _numbers(
+                {d: own.cell(d, every) for d in DIRECTIONS}, np.asarray(part.possible.any(axis=1))
+            )
+    return cells
+
+
 def _numbers(cells: Mapping[Direction, Cell], possible: Bools) -> Numbers:
     """The four cells as flat numbers; `possible` says which directions have images at all."""
     numbers: Numbers = {d: cells[d].value for d in DIRECTIONS}

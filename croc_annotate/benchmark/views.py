@@ -24,7 +24,7 @@ from croc_annotate.benchmark.pages import (
     showcases,
     visible_releases,
 )
-from croc_annotate.benchmark.results import facet_cells
+from croc_annotate.benchmark.results import FACETS, by_facet
 from croc_annotate.benchmark.writing import CONTENT_TYPES, write_board
 from croc_annotate.candidates.serving import image_response
 from croc_annotate.releases.selectors import verified
@@ -94,8 +94,8 @@ def metric(request: HttpRequest, name: str) -> HttpResponse:
         "distribution": chart_data.distribution(scores),
         "facets": {
             facet: cells
-            for facet, values in board.layout.facets.items()
-            if (cells := facet_cells(entry.evaluation, values))
+            for facet in FACETS
+            if (cells := by_facet(facet, entry.evaluation, scores))
         },
         "others": [e for e in board.entries if e.name != name],
         "words": _stat_notes(board, entry),

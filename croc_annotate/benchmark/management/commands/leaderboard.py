@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import json
 import time
 from argparse import RawDescriptionHelpFormatter
 from pathlib import Path
@@ -10,15 +10,27 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from croc_annotate.benchmark.boards import EmptyBoardError, View, release_board
+from croc_annotate.benchmark.boards import (
+    EmptyBoardError,
+    View,
+    board_names,
+    narrow,
+    release_board,
+    run_scores,
+)
 from croc_annotate.benchmark.intervals import DRAWS, SEED
 from croc_annotate.benchmark.protocol import MissingScoresError, Policy
-from croc_annotate.benchmark.writing import write_board
+from croc_annotate.benchmark.results import FACETS, by_facet
+from croc_annotate.benchmark.selectors import release_images, shown_runs
+from croc_annotate.benchmark.writing import board_document, write_board
 from croc_annotate.lib.atomic import write_atomically
 from croc_annotate.releases.selectors import ReleaseNotFoundError, find_release
 
 if TYPE_CHECKING:
     from django.core.management.base import CommandParser
+
+    from croc_annotate.benchmark.board import Board
+    from croc_annotate.releases.models import Release
 
 FORMATS = ("table", "csv", "json", "latex", "png", "pdf")
 
@@ -55,6 +67,10 @@ Examples:
         parser.add_argument(
             "--on-human", action="store_true", help="only images that the human row has votes on"
         )
+        parser.add_argument(
+            "--by", action="append", default=[], choices=FACETS,
+            help="json only: add cells by this grouping; repeatable",
+        )  # fmt: skip
         parser.add_argument("--draws", type=int, default=DRAWS, help="of the bootstrap")
         parser.add_argument("--seed", type=int, default=SEED, help="of the bootstrap")
         parser.add_argument("--format", choices=FORMATS, default="table")
@@ -71,12 +87,13 @@ Examples:
             raise CommandError(f"{out} is there already; use --force to overwrite it.")
         try:
             release = find_release(options["release"])
-            board = release_board(release, _view(options))
+            view = _view(options)
+            board = release_board(release, view)
+            data = self._render(release, board, view, options)
         except MissingScoresError as error:
             raise CommandError(f"{error} (--missing skip, --missing loss)") from error
         except (ReleaseNotFoundError, EmptyBoardError) as error:
             raise CommandError(str(error)) from error
-        data = write_board(release, board, options["format"])
         if out is not None:
             write_atomically(out, data, force=options["force"])
             self.stdout.write(
@@ -90,7 +107,30 @@ Examples:
                 f"{len(board.entries)} metrics on “{release}” "
                 f"in {time.perf_counter() - start:.1f} s."
             )
-        sys.stdout.flush()
+
+    def _render(self, release: Release, board: Board, view: View, options: dict[str, Any]) -> bytes:
+        if not options["by"]:
+            return write_board(release, board, options["format"])
+        if options["format"] != "json":
+            raise CommandError("--by goes with --format json.", returncode=2)
+        document = board_document(release, board)
+        document["by"] = _facets(release, board, view, options["by"])
+        return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1).encode()
+
+
+def _facets(
+    release: Release, board: Board, view: View, facets: list[str]
+) -> dict[str, dict[str, Any]]:
+    """Metric → facet → value → cells."""
+    images = release_images(release)
+    runs = shown_runs(release)
+    names = board_names(runs)
+    scores = {names[run.pk]: run_scores(run, images) for run in runs}
+    _, narrowed, _, _ = narrow(images, scores, view)
+    return {
+        e.name: {facet: by_facet(facet, e.evaluation, narrowed[e.name]) for facet in facets}
+        for e in board.entries
+    }
 
 
 def _view(options: dict[str, Any]) -> View:
