@@ -120,6 +120,12 @@ def test_every_word_of_the_grammar_can_be_drawn() -> None:
         assert draw(parse(text), 1, 64).size == (64, 64), text
 
 
+def test_the_sentences_of_the_documentation_can_be_drawn() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "scenes.md").read_text()
+    sentences = page.split("```scenes\n")[1].split("```")[0].splitlines()
+    assert {parse(sentence).category for sentence in sentences} == set(CATEGORIES)
+
+
 # Pictures
 
 
