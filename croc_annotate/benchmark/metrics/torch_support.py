@@ -199,7 +199,14 @@ def loading(checkpoint: Checkpoint) -> Iterator[None]:
         ) from error
     except ImportError as error:
         raise MetricError(f"{checkpoint.source} needs more: {one_line(error)}") from error
-    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+    except (
+        OSError,
+        LookupError,
+        AttributeError,
+        ValueError,
+        RuntimeError,
+        SafetensorError,
+    ) as error:
         raise MetricError(f"{checkpoint.source} cannot be loaded: {one_line(error)}") from error
 
 

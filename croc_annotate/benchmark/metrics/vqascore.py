@@ -172,6 +172,7 @@ class VqaScore:
             padding_side="right",
             return_tensors="pt",
         )
+        inputs.pop("labels", None)  # some processors prepare for training
         dtype = self._model().dtype
         return {
             key: value.to(self._device, dtype if value.is_floating_point() else None)

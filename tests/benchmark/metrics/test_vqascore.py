@@ -227,3 +227,13 @@ def test_a_model_without_images_is_one_sentence(tmp_path):
     with pytest.raises(MetricError) as caught:
         make(folder).score(images=[as_input(picture(1))], texts=[["a"]])
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.field_case(39)
+def test_a_model_whose_image_looks_at_the_text_is_not_shared_and_scores_as_alone(
+    tmp_path, inputs, texts
+):
+    """Trap 11 for PaliGemma: the trial notices, and every pair is asked by itself."""
+    metric = make(tiny.paligemma(tmp_path / "paligemma"))
+    assert_same_at_any_batch_size(metric, inputs[:6], texts[:6])
+    assert metric._sharing is False

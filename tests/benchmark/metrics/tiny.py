@@ -556,3 +556,50 @@ def blip_enc_token(folder: Path) -> int:
     import json
 
     return int(json.loads((folder / "config.json").read_text())["text_config"]["vocab_size"]) - 1
+
+
+def paligemma(folder: Path) -> Path:
+    """PaliGemma: its image looks at the text behind it, so nothing of a prompt can be shared."""
+    from transformers import (
+        AutoTokenizer,
+        GemmaConfig,
+        PaliGemmaConfig,
+        PaliGemmaForConditionalGeneration,
+        PaliGemmaProcessor,
+        SiglipVisionConfig,
+    )
+    from transformers.models.siglip.image_processing_pil_siglip import SiglipImageProcessorPil
+
+    specials = {"bos_token": "<bos>", "eos_token": "<eos>", "pad_token": "<pad>"}
+    save_piece_tokenizer(folder, specials=specials, extra=["<image>"])
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    image_processor = SiglipImageProcessorPil(size={"height": 32, "width": 32})
+    image_processor.image_seq_length = 16
+    processor = PaliGemmaProcessor(image_processor=image_processor, tokenizer=tokenizer)
+    config = PaliGemmaConfig(
+        vision_config=SiglipVisionConfig(
+            hidden_size=32,
+            intermediate_size=48,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            image_size=32,
+            patch_size=8,
+        ),
+        text_config=GemmaConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=32,
+            intermediate_size=64,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            num_key_value_heads=1,
+            head_dim=8,
+            pad_token_id=2,
+        ),
+        image_token_id=tokenizer.convert_tokens_to_ids("<image>"),
+        projection_dim=32,
+        hidden_size=32,
+    )
+    torch.manual_seed(37)
+    louder(PaliGemmaForConditionalGeneration(config), factor=8.0).save_pretrained(folder)
+    processor.save_pretrained(folder)
+    return folder
