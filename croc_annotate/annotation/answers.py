@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 # Beyond this an answer's time was not spent looking: it is cut, not believed.
 LONGEST_MS = 30 * 60 * 1000
 PACES = 31
+_JUDGEMENT_COLUMNS = (
+    *("item_id", "annotator_id", "verdict", "purpose", "surplus", "set_aside_at"),
+    *("superseded_at", "client_key", "answered_at"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +120,8 @@ def _rounds(answers: Sequence[Answer]) -> Iterator[list[Answer]]:
     while rest:
         items: set[str] = set()
         keys: set[uuid.UUID] = set()
-        part, later = [], []
+        part: list[Answer] = []
+        later: list[Answer] = []
         for answer in rest:
             fresh = answer.item_key not in items and answer.client_key not in keys
             (part if fresh else later).append(answer)
@@ -170,7 +175,7 @@ def _read_judgements(
     keys = {answer.client_key for answer in answers}
     rows = Judgement.objects.filter(
         Q(item_id__in=list(by_item), superseded_at__isnull=True) | Q(client_key__in=keys)
-    )
+    ).only(*_JUDGEMENT_COLUMNS)
     known = {}
     for row in rows:
         if row.client_key in keys:

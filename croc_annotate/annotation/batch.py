@@ -7,7 +7,7 @@ in the same process, they run one after the other. The order of the statements i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from django.db import connection
 from django.db.models.sql import InsertQuery, UpdateQuery
@@ -26,7 +26,7 @@ class WriteBatch:
 
     def update(self, rows: QuerySet[Any], **values: Any) -> None:
         """``rows.update(**values)``, later. No joins, no slices."""
-        query = rows.query.chain(UpdateQuery)
+        query = cast("UpdateQuery", rows.query.chain(UpdateQuery))
         query.clear_ordering(force=True)
         query.add_update_values(values)
         self._add(*query.get_compiler(connection=connection).as_sql())

@@ -57,10 +57,12 @@ def enter_study(
 
 
 def _participant(platform: str, participant_id: str) -> User:
+    user: User
     known = PlatformIdentity.objects.filter(platform=platform, external_id=participant_id)
     identity = known.select_related("user").first()
     if identity is not None:
-        return identity.user
+        user = identity.user
+        return user
     try:
         with transaction.atomic():
             # The name tells nothing: the platform's id stays in its own table.
@@ -70,7 +72,8 @@ def _participant(platform: str, participant_id: str) -> User:
             )
             return user
     except IntegrityError:  # two tabs at the first visit
-        return known.select_related("user").get().user
+        user = known.select_related("user").get().user
+        return user
 
 
 def _submission(study: Study, user: User, session_id: str, now: datetime) -> Submission:

@@ -108,5 +108,8 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
     except InvitationError as error:
         context = {"title": "This invitation does not work", "message": str(error)}
         return render(request, "annotation/stop.html", context, status=403)
-    context = {"invitation": invitation, "campaign": invitation.campaign, "form": form}
-    return render(request, "annotation/join.html", context)
+    return render(
+        request,
+        "annotation/join.html",
+        {"invitation": invitation, "campaign": invitation.campaign, "form": form},
+    )

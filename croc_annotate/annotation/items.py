@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from django.db import transaction
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Max
 from django.utils import timezone
 
 from croc_annotate.accounts.services import record_audit
@@ -97,7 +97,7 @@ def add_items(*, campaign: Campaign, candidates: Sequence[Candidate], now: datet
     have = set(campaign.items.filter(text_role=TextRole.OWN).values_list("candidate_id", flat=True))
     pairs = ContrastPair.objects.in_bulk({candidate.pair_id for candidate in candidates})
     first = (campaign.items.aggregate(last=Max("position"))["last"] or 0) + 1
-    rows = []
+    rows: list[Item] = []
     for candidate in candidates:
         if candidate.pk in have:
             continue
@@ -187,18 +187,14 @@ class Counts:
 def counts_by_rows(campaign: Campaign, items: Sequence[Item]) -> dict[int, Counts]:
     """For each item of the job, its counters derived from judgements and leases."""
     pks = [item.pk for item in items]
-    tallies = {
-        row["item_id"]: Tally(row["accept"], row["reject"], row["unsure"])
-        for row in Judgement.objects.counted(campaign)
-        .filter(item_id__in=pks)
-        .order_by()
-        .values("item_id")
-        .annotate(**{v: Count("pk", filter=Q(verdict=v)) for v in Verdict.values})
-    }
+    tallies: dict[int, Tally] = defaultdict(Tally)
+    counted = Judgement.objects.counted(campaign).filter(item_id__in=pks)
+    for pk, verdict in counted.values_list("item_id", "verdict"):
+        tallies[pk] = tallies[pk].plus(verdict)
     leases: dict[int, list[str]] = defaultdict(list)
     live = Assignment.objects.filter(item_id__in=pks, state=AssignmentState.LEASED)
-    for item, purpose in live.values_list("item_id", "purpose"):
-        leases[item].append(purpose)
+    for pk, purpose in live.values_list("item_id", "purpose"):
+        leases[pk].append(purpose)
     given = set(
         Judgement.objects.current()
         .filter(item_id__in=pks, purpose=Purpose.REFERENCE, surplus=False, set_aside_at=None)
@@ -208,7 +204,7 @@ def counts_by_rows(campaign: Campaign, items: Sequence[Item]) -> dict[int, Count
     for item in items:
         closed = item.closed_by_review
         policy = campaign.policy.more(item.extra)
-        left = 0 if closed else needed(policy, tallies.get(item.pk, Tally()))
+        left = 0 if closed else needed(policy, tallies[item.pk])
         free = item.reference and item.pk not in given
         result[item.pk] = Counts(
             left,

@@ -188,7 +188,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         form.save()
         messages.success(request, _("The study is bound to this campaign."))
     else:
-        problems = "; ".join(f"{name}: {' '.join(e)}" for name, e in form.errors.items())
+        problems = "; ".join(f"{name}: {' '.join(map(str, e))}" for name, e in form.errors.items())
         messages.error(request, problems)
     return redirect("annotation:manage-detail", slug=slug)
 
@@ -229,7 +229,9 @@ def texts(request: HttpRequest) -> HttpResponse:
     which = request.POST.get("which", "")
     guideline = GuidelineForm(request.POST if which == "guideline" else None)
     consent = ConsentTextForm(request.POST if which == "consent" else None)
-    form = {"guideline": guideline, "consent": consent}.get(which)
+    form: GuidelineForm | ConsentTextForm | None = None
+    if which in {"guideline", "consent"}:
+        form = guideline if which == "guideline" else consent
     if form is not None and form.is_valid():
         try:
             form.save()

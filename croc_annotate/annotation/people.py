@@ -13,6 +13,8 @@ from croc_annotate.annotation.returning import release_all
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from django.db.models import QuerySet
+
     from croc_annotate.accounts.models import User
 
 
@@ -54,10 +56,35 @@ def lock_participation(*, slug: str, annotator: User) -> Participation:
     return locked.get(pk=found.pk)
 
 
-def _with_texts():  # type: ignore[no-untyped-def]  # a QuerySet with its joins
+def _with_texts() -> QuerySet[Participation]:
+    """People with what every request looks at; long texts and what nobody asks for stay away."""
     return Participation.objects.select_related(
         "campaign__guideline", "campaign__consent_text", "study"
-    ).defer("campaign__guideline__body", "campaign__consent_text__body")
+    ).defer(
+        "pause_reason",
+        "created_at",
+        "campaign__categories",
+        "campaign__generators",
+        "campaign__banks",
+        "campaign__rule",
+        "campaign__posterior_threshold",
+        "campaign__cross_rate",
+        "campaign__reference_rate",
+        "campaign__order",
+        "campaign__min_distance",
+        "campaign__created_by",
+        "campaign__created_at",
+        "campaign__guideline__body",
+        "campaign__guideline__title",
+        "campaign__guideline__created_at",
+        "campaign__consent_text__body",
+        "campaign__consent_text__created_at",
+        "study__code_completed",
+        "study__code_screened_out",
+        "study__code_no_consent",
+        "study__return_url",
+        "study__created_at",
+    )
 
 
 def give_consent(*, participation: Participation, version: str, now: datetime) -> bool:

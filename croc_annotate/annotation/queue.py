@@ -42,6 +42,13 @@ MOST_HELD = 60
 # Two clocks and a slow transaction: what was opened this long before is looked at again.
 SLACK = timedelta(seconds=60)
 BUSY_RETRY = timedelta(seconds=2)
+_ITEM_COLUMNS = (
+    *("campaign_id", "purpose", "text_role", "key", "group", "position", "needed", "leased"),
+    *("candidate__side", "candidate__key", "candidate__width", "candidate__height"),
+    *("candidate__near_duplicate_of", "pair__prompt", "pair__contrast"),
+    "pair__category__label",
+)
+_LEASE_COLUMNS = ("expires_at", "created_at", *(f"item__{name}" for name in _ITEM_COLUMNS))
 
 
 @dataclass(slots=True)
@@ -108,13 +115,8 @@ def window_of(participation: Participation) -> Window:
 
 
 def _display(items: QuerySet[Item]) -> QuerySet[Item]:
-    """With all that a judging page shows, without the long texts that it does not."""
-    return items.select_related("candidate", "pair__category").defer(
-        "candidate__provenance",
-        "candidate__error",
-        "pair__category__guideline",
-        "explanation",
-    )
+    """With what a judging page shows and the queue looks at, and nothing else."""
+    return items.select_related("candidate", "pair__category").only(*_ITEM_COLUMNS)
 
 
 def _held_and_gold(
@@ -126,9 +128,9 @@ def _held_and_gold(
         campaign_id=person.campaign_id,
         state=AssignmentState.LEASED,
     ).exclude(purpose=Purpose.TRAINING)
-    wanted = mine.values("item_id")
-    if person.gold_at and person.handed_out + count >= person.gold_at:
-        wanted = wanted.union(_next_gold_item(person).values("id"), all=True)
+    if not person.gold_at or person.handed_out + count < person.gold_at:
+        return _held(mine), None
+    wanted = mine.values("item_id").union(_next_gold_item(person).values("id"), all=True)
     lease = mine.filter(item=OuterRef("pk"))
     rows = _display(Item.objects.filter(pk__in=wanted)).annotate(
         lease=Subquery(lease.values("id")[:1]),
@@ -142,6 +144,13 @@ def _held_and_gold(
         else:
             held.append(Handed(row.lease, row, row.lease_end))
     return held[:MOST_HELD], gold
+
+
+def _held(mine: QuerySet[Assignment]) -> list[Handed]:
+    rows = mine.select_related("item__candidate", "item__pair__category").order_by("created_at")
+    return [
+        Handed(row.pk, row.item, row.expires_at) for row in rows.only(*_LEASE_COLUMNS)[:MOST_HELD]
+    ]
 
 
 def _plan_gold(person: Participation, after: int) -> None:

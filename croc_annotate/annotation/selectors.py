@@ -117,12 +117,14 @@ def category_counts(person: Participation) -> list[CategoryCount]:
         .exclude(purpose=Purpose.TRAINING)
         .order_by("item__pair__category__position")
         .values("item__pair__category__label")
-        .annotate(**{v: Count("pk", filter=Q(verdict=v)) for v in Verdict.values})
+        .annotate(
+            accept=Count("pk", filter=Q(verdict=Verdict.ACCEPT)),
+            reject=Count("pk", filter=Q(verdict=Verdict.REJECT)),
+            unsure=Count("pk", filter=Q(verdict=Verdict.UNSURE)),
+        )
+        .values_list("item__pair__category__label", "accept", "reject", "unsure")
     )
-    return [
-        CategoryCount(r["item__pair__category__label"], r["accept"], r["reject"], r["unsure"])
-        for r in rows
-    ]
+    return [CategoryCount(*row) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)

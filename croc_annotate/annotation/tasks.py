@@ -11,13 +11,13 @@ from croc_annotate.annotation.prolific import PlatformError
 from croc_annotate.annotation.queue import expire_leases
 
 
-@shared_task(name="annotation.expire_leases")  # type: ignore[untyped-decorator]
+@shared_task(name="annotation.expire_leases")
 def expire_leases_task() -> int:
     """Free the places of leases that are over. Claims that run dry do the same by themselves."""
     return expire_leases(now=timezone.now())
 
 
-@shared_task(  # type: ignore[untyped-decorator]
+@shared_task(
     name="annotation.mirror_studies",
     autoretry_for=(PlatformError,),
     retry_backoff=30,

@@ -77,9 +77,8 @@ def make_open_campaign(*, pairs: int = 10, seeds: int = 1, category="counting", 
     number = next(_made)
     bank = make_pairs(pairs, category)
     make_images(bank, seeds=seeds)
-    campaign = create_campaign(
-        slug=f"c{number}-{uuid.uuid4().hex[:6]}", title="Round one", **settings
-    )
+    settings.setdefault("title", "Round one")
+    campaign = create_campaign(slug=f"c{number}-{uuid.uuid4().hex[:6]}", **settings)
     return set_campaign_state(campaign=campaign, state="open", actor=None)
 
 
