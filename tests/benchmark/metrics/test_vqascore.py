@@ -230,6 +230,7 @@ def test_a_model_without_images_is_one_sentence(tmp_path):
 
 
 @pytest.mark.field_case(39)
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # transformers'
 def test_a_model_whose_image_looks_at_the_text_is_not_shared_and_scores_as_alone(
     tmp_path, inputs, texts
 ):
