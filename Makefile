@@ -9,7 +9,7 @@ DEMO_ENV := DATABASE_URL=sqlite:///$(CURDIR)/.local/demo/croc.sqlite3 MEDIA_ROOT
 DEMO_PORT ?= 8000
 TEST_WORKERS ?= 2
 
-.PHONY: help demo demo-check test soak lint format bench docs audit constraints clean
+.PHONY: help demo demo-check test soak lint format bench docs pictures audit constraints clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +63,10 @@ bench: .venv/.dev ## measure; NAME=queue for one; writes .bench/results.json
 docs: .venv/.dev ## build the documentation into site/
 	$(PY) tools/write_command_reference.py
 	.venv/bin/mkdocs build --strict --quiet
+
+pictures: .venv/.dev demo-check ## take pictures of the demo's pages; some go into docs/images/
+	bash tools/ensure_chromium.sh $(PY)
+	$(DEMO_ENV) $(PY) tools/take_pictures.py
 
 audit: .venv/.dev ## look up known holes of the dependencies (needs a network that reaches the database)
 	$(PY) -m pip install --quiet pip-audit
