@@ -17,6 +17,7 @@ from croc_annotate.annotation.models import (
     Purpose,
     Verdict,
 )
+from croc_annotate.annotation.prepared import key, padded, prepared, text, whole
 from croc_annotate.annotation.redundancy import Tally, needed
 
 if TYPE_CHECKING:
@@ -147,16 +148,23 @@ def _lock_places(person: Participation, answers: Sequence[Answer]) -> dict[str, 
 
     The leases are locked with them: a lease that expires while we wait must be seen as expired.
     """
-    rows = (
-        Assignment.objects.filter(
-            annotator_id=person.annotator_id,
-            campaign_id=person.campaign_id,
-            item__key__in=[answer.item_key for answer in answers],
-        )
-        .select_related("item")
-        .order_by("item_id", "created_at")
-        .select_for_update(no_key=True, of=("self", "item"))
-    )
+    if not answers:
+        return {}
+    keys = padded([answer.item_key for answer in answers])
+    rows = prepared(
+        ("lock places", len(keys)),
+        2 + len(keys),
+        lambda: (
+            Assignment.objects.filter(
+                annotator_id=whole(0),
+                campaign_id=whole(1),
+                item__key__in=[text(2 + i) for i in range(len(keys))],
+            )
+            .select_related("item")
+            .order_by("item_id", "created_at")
+            .select_for_update(no_key=True, of=("self", "item"))
+        ),
+    )(person.annotator_id, person.campaign_id, *keys)
     places: dict[str, _Place] = {}
     for lease in rows:
         place = places.setdefault(lease.item.key, _Place(lease.item, []))
@@ -173,9 +181,18 @@ def _read_judgements(
     """Tallies and own answers of the items; answers known by their client keys."""
     by_item = {place.item.pk: place for place in places.values()}
     keys = {answer.client_key for answer in answers}
-    rows = Judgement.objects.filter(
-        Q(item_id__in=list(by_item), superseded_at__isnull=True) | Q(client_key__in=keys)
-    ).only(*_JUDGEMENT_COLUMNS)
+    items, ours = padded(list(by_item) or [0]), padded(list(keys))
+    rows = prepared(
+        ("judgements", len(items), len(ours)),
+        len(items) + len(ours),
+        lambda: Judgement.objects.filter(
+            Q(
+                item_id__in=[whole(i) for i in range(len(items))],
+                superseded_at__isnull=True,
+            )
+            | Q(client_key__in=[key(len(items) + i) for i in range(len(ours))])
+        ).only(*_JUDGEMENT_COLUMNS),
+    )(*items, *ours)
     known = {}
     for row in rows:
         if row.client_key in keys:

@@ -8,6 +8,7 @@ from django.db import IntegrityError, transaction
 
 from croc_annotate.accounts.services import record_audit
 from croc_annotate.annotation.models import Campaign, CampaignState, Consent, Participation
+from croc_annotate.annotation.prepared import prepared, text, whole
 from croc_annotate.annotation.returning import release_all
 
 if TYPE_CHECKING:
@@ -48,12 +49,20 @@ def join_campaign(*, campaign: Campaign, annotator: User) -> Participation:
 
 def lock_participation(*, slug: str, annotator: User) -> Participation:
     """As `find_participation`, locked until the end of the caller's transaction."""
-    locked = _with_texts().select_for_update(no_key=True, of=("self",))
-    row = locked.filter(campaign__slug=slug, annotator=annotator).first()
-    if row is not None:
-        return row
-    found = find_participation(slug=slug, annotator=annotator)
-    return locked.get(pk=found.pk)
+    rows = prepared(
+        "lock participation",
+        2,
+        lambda: (
+            _with_texts()
+            .select_for_update(no_key=True, of=("self",))
+            .filter(campaign__slug=text(0), annotator_id=whole(1))
+        ),
+    )
+    found = rows(slug, annotator.pk)
+    if not found:
+        find_participation(slug=slug, annotator=annotator)
+        found = rows(slug, annotator.pk)
+    return found[0]
 
 
 def _with_texts() -> QuerySet[Participation]:
@@ -89,31 +98,31 @@ def _with_texts() -> QuerySet[Participation]:
 
 def give_consent(*, participation: Participation, version: str, now: datetime) -> bool:
     """Store the agreement to the text that was shown; False if another version is current by now."""
-    text = participation.campaign.consent_text
-    if text is None or text.version != version:
+    wanted = participation.campaign.consent_text
+    if wanted is None or wanted.version != version:
         return False
     with transaction.atomic():
         Consent.objects.update_or_create(
             campaign=participation.campaign,
             annotator_id=participation.annotator_id,
-            text=text,
+            text=wanted,
             defaults={"given": True, "at": now},
         )
         Participation.objects.filter(pk=participation.pk).update(
-            consent_version=text.version, declined_at=None
+            consent_version=wanted.version, declined_at=None
         )
     return True
 
 
 def decline_consent(*, participation: Participation, now: datetime) -> None:
     """Store that the person does not take part. What they hold is given back."""
-    text = participation.campaign.consent_text
+    shown = participation.campaign.consent_text
     with transaction.atomic():
-        if text is not None:
+        if shown is not None:
             Consent.objects.update_or_create(
                 campaign=participation.campaign,
                 annotator_id=participation.annotator_id,
-                text=text,
+                text=shown,
                 defaults={"given": False, "at": now},
             )
         Participation.objects.filter(pk=participation.pk, declined_at=None).update(declined_at=now)

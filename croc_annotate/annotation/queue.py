@@ -25,13 +25,14 @@ from croc_annotate.annotation.models import (
     Mode,
     Purpose,
 )
+from croc_annotate.annotation.prepared import padded, prepared, whole
 from croc_annotate.annotation.spacing import Seen, Window
 from croc_annotate.annotation.stages import quota
 from croc_annotate.lib.hashing import stable_unit
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from django.db.models import QuerySet
@@ -129,7 +130,7 @@ def _held_and_gold(
         state=AssignmentState.LEASED,
     ).exclude(purpose=Purpose.TRAINING)
     if not person.gold_at or person.handed_out + count < person.gold_at:
-        return _held(mine), None
+        return _held(person), None
     wanted = mine.values("item_id").union(_next_gold_item(person).values("id"), all=True)
     lease = mine.filter(item=OuterRef("pk"))
     rows = _display(Item.objects.filter(pk__in=wanted)).annotate(
@@ -146,11 +147,21 @@ def _held_and_gold(
     return held[:MOST_HELD], gold
 
 
-def _held(mine: QuerySet[Assignment]) -> list[Handed]:
-    rows = mine.select_related("item__candidate", "item__pair__category").order_by("created_at")
-    return [
-        Handed(row.pk, row.item, row.expires_at) for row in rows.only(*_LEASE_COLUMNS)[:MOST_HELD]
-    ]
+def _held(person: Participation) -> list[Handed]:
+    rows = prepared(
+        "held",
+        2,
+        lambda: (
+            Assignment.objects.filter(
+                annotator_id=whole(0), campaign_id=whole(1), state=AssignmentState.LEASED
+            )
+            .exclude(purpose=Purpose.TRAINING)
+            .select_related("item__candidate", "item__pair__category")
+            .only(*_LEASE_COLUMNS)
+            .order_by("created_at")[:MOST_HELD]
+        ),
+    )(person.annotator_id, person.campaign_id)
+    return [Handed(row.pk, row.item, row.expires_at) for row in rows]
 
 
 def _plan_gold(person: Participation, after: int) -> None:
@@ -179,14 +190,16 @@ def _next_gold_item(person: Participation) -> QuerySet[Item]:
 
 def _not_touched(items: QuerySet[Item], person: Participation) -> QuerySet[Item]:
     """Without items that the person holds, answered or skipped."""
+    return _not_touched_by(items, person.annotator_id)
+
+
+def _not_touched_by(items: QuerySet[Item], annotator_id: int) -> QuerySet[Item]:
     leases = Assignment.objects.filter(
         item=OuterRef("pk"),
-        annotator_id=person.annotator_id,
+        annotator_id=annotator_id,
         state__in=[AssignmentState.LEASED, AssignmentState.ANSWERED, AssignmentState.SKIPPED],
     )
-    answers = Judgement.objects.current().filter(
-        item=OuterRef("pk"), annotator_id=person.annotator_id
-    )
+    answers = Judgement.objects.current().filter(item=OuterRef("pk"), annotator_id=annotator_id)
     return items.filter(~Exists(leases), ~Exists(answers))
 
 
@@ -217,6 +230,11 @@ def _search(draft: _Draft, wanted: int, *, group: str | None) -> None:
     """From the cursor on, then what was passed over before it, then with the last distance."""
     if wanted <= 0:
         return
+    person = draft.person
+    if not (_is_grid(draft) or person.categories or person.exhausted_at):
+        _take_from_cursor(draft, wanted)
+        if len(draft.chosen) >= wanted:
+            return
     for strict in (True, False):
         for part in _parts(draft.person):
             _take(draft, part, wanted - len(draft.chosen), group=group, strict=strict)
@@ -256,15 +274,23 @@ def _open_for(draft: _Draft, part: Q, *, strict: bool) -> QuerySet[Item]:
 
 def _take(draft: _Draft, part: Q, count: int, *, group: str | None, strict: bool) -> None:
     """Lock and choose up to ``count`` items of one part."""
-    rows = _open_for(draft, part, strict=strict)
     spare = 4  # some may turn out to be too near to one another
+    rows = _open_for(draft, part, strict=strict)
     if group is not None:
         rows, spare = rows.filter(group=group), 0
     elif _is_grid(draft):
         rows, spare = rows.filter(group=Subquery(rows.values("group")[:1])), 0
-    locked = _display(rows).select_for_update(skip_locked=True, no_key=True, of=("self",))
+    _choose(draft, _locked(rows)[: count + spare], count, strict=strict)
+
+
+def _locked(rows: QuerySet[Item]) -> QuerySet[Item]:
+    return _display(rows).select_for_update(skip_locked=True, no_key=True, of=("self",))
+
+
+def _choose(draft: _Draft, items: Iterable[Item], count: int, *, strict: bool) -> None:
+    """Take those that are not too near to what comes before them."""
     taken = {item.pk for item in draft.chosen}
-    for item in locked[: count + spare]:
+    for item in items:
         if count <= 0:
             return
         if item.pk not in taken and (_is_grid(draft) or _fits(draft, item, strict=strict)):
@@ -272,6 +298,25 @@ def _take(draft: _Draft, part: Q, count: int, *, group: str | None, strict: bool
             count -= 1
             if not _is_grid(draft):
                 draft.window.push(_seen(item, draft.second))
+
+
+def _take_from_cursor(draft: _Draft, count: int) -> None:
+    """`_take` for nearly every claim: one image at a time, all categories, from the cursor on."""
+    person = draft.person
+    pairs = padded([0, *{seen.pair for seen in draft.window.near(draft.second)}])
+    rows = prepared(
+        ("from cursor", len(pairs), count),
+        3 + len(pairs),
+        lambda: _locked(
+            _not_touched_by(
+                Item.objects.waiting()
+                .filter(campaign_id=whole(0), position__gte=whole(2))
+                .exclude(pair_id__in=[whole(3 + i) for i in range(len(pairs))]),
+                whole(1),
+            ).order_by("position")
+        )[: count + 4],
+    )(person.campaign_id, person.annotator_id, person.cursor, *pairs)
+    _choose(draft, rows, count, strict=True)
 
 
 def _fits(draft: _Draft, item: Item, *, strict: bool) -> bool:
