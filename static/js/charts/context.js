@@ -114,7 +114,8 @@ export function linear(values, domain, range) {
   const known = values.filter((v) => v !== null && v !== undefined);
   const [low = 0, high = 1] = d3.extent(known);
   const room = (high - low || Math.abs(high) || 1) * 0.06;
-  return d3.scaleLinear([low - room, high + room], range).nice();
+  const from = low >= 0 && low < 3 * room ? 0 : low - room; // Counts start at nought.
+  return d3.scaleLinear([from, high + room], range).nice();
 }
 
 /** Axis at the bottom, with grid lines upwards. */
@@ -150,5 +151,8 @@ export function leftAxis(svg, scale, { left, right, top, ticks, format, label })
 /** A group, inside a link where the datum has one. */
 export function linked(parent, href, label) {
   if (!href) return parent.append("g");
+  // A picture has no parts to a screen reader; what holds links is a group.
+  const node = parent.node();
+  (node.ownerSVGElement ?? node).setAttribute("role", "group");
   return parent.append("a").attr("href", href).attr("aria-label", label).attr("class", "focusable");
 }

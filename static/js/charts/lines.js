@@ -33,7 +33,7 @@ export function draw(context, data, title) {
   const y = linear([0, ...values], data.y.domain, [bottom, top]);
   const svg = context.svg(height, title);
   const axis = bottomAxis(svg, x, { top, bottom, ticks: context.narrow ? 4 : 7, format: data.x.type === "number" ? data.x.format : null, label: data.x.label, width: right });
-  if (data.x.type === "time") sparseDates(axis, x, context.narrow ? 4 : 6);
+  if (data.x.type === "time") sparseDates(axis, x, Math.max(2, Math.floor((right - left) / 90)));
   if (data.x.type === "ordinal" && data.series[0]?.points.length > 8) {
     axis.selectAll(".tick text").attr("transform", "rotate(-35)").attr("text-anchor", "end");
   }

@@ -1,16 +1,20 @@
 // Points over two measures, with reference curves; few points carry their labels.
 
-import { bottomAxis, leftAxis, linear, linked, show, textWidth } from "./context.js";
+import { bottomAxis, fit, leftAxis, linear, linked, show, textWidth } from "./context.js";
 import { d3 } from "./d3.js";
 import { dropEmpty } from "./intervals.js";
 
-/** Nudge labels apart from top to bottom; returns the y of each. */
-function spread(points, gap = 13) {
-  const order = [...points].sort((a, b) => a.py - b.py);
-  for (let i = 1; i < order.length; i += 1) {
-    const [above, here] = [order[i - 1], order[i]];
-    const near = Math.abs(above.px - here.px) < 90;
-    if (near && here.ly - above.ly < gap) here.ly = above.ly + gap;
+/** Place labels beside their points, each moved down until it covers none placed before. */
+function spread(points, right, gap = 13) {
+  const placed = [];
+  for (const point of [...points].sort((a, b) => a.py - b.py)) {
+    const width = textWidth(point.name);
+    point.before = point.px + 9 + width > right;
+    const from = point.before ? point.px - 9 - width : point.px + 9;
+    const covers = (other) =>
+      from < other.to && other.from < from + width && Math.abs(point.ly - other.y) < gap;
+    for (let hit = placed.find(covers); hit; hit = placed.find(covers)) point.ly = hit.y + gap;
+    placed.push({ from, to: from + width, y: point.ly });
   }
 }
 
@@ -33,14 +37,15 @@ export function draw(context, data, title) {
     const end = curve.points[curve.points.length - 1];
     svg.append("text").attr("class", "muted-text").attr("x", x(end[0]) - 4).attr("y", y(end[1]) - 7).attr("text-anchor", "end").text(curve.label);
   }
-  const placed = known.map((p) => ({ ...p, px: x(p.x), py: y(p.y), ly: y(p.y) }));
-  if (placed.length <= 16) spread(placed);
+  const room = (right - left) * 0.48;
+  const place = (p) => ({ ...p, name: fit(p.label, room), px: x(p.x), py: y(p.y), ly: y(p.y) });
+  const placed = known.map(place);
+  if (placed.length <= 16) spread(placed, right);
   for (const p of placed) {
     const g = linked(svg, p.href, p.label);
     g.append("circle").attr("class", `c-fill ${context.seriesClass(p.series)}`).attr("cx", p.px).attr("cy", p.py).attr("r", placed.length > 200 ? 2.5 : 4.5).attr("fill-opacity", placed.length > 60 ? 0.6 : 1);
     if (placed.length <= 16) {
-      const before = p.px + 9 + textWidth(p.label) > right;
-      g.append("text").attr("x", p.px + (before ? -9 : 9)).attr("y", p.ly).attr("dy", "0.34em").attr("text-anchor", before ? "end" : "start").text(p.label);
+      g.append("text").attr("x", p.px + (p.before ? -9 : 9)).attr("y", p.ly).attr("dy", "0.34em").attr("text-anchor", p.before ? "end" : "start").text(p.name);
     }
     const hit = g.append("circle").datum(p).attr("class", "hit").attr("cx", p.px).attr("cy", p.py).attr("r", 12);
     context.hover(hit, (d) => [
