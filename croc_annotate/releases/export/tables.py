@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
+from croc_annotate.releases.export.arrays import table_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
@@ -15,10 +17,10 @@ if TYPE_CHECKING:
     from croc_annotate.releases.formats.base import Job
     from croc_annotate.releases.records import ImageRecord
 
-ROWS = 20_000
+ROWS = 4_000
 GROUP_ROWS = 100
 # Readers take a row group into memory whole; the limit is 32 MB, our own peak is what we save.
-GROUP_BYTES = 16 * 1024 * 1024
+GROUP_BYTES = 8 * 1024 * 1024
 SHARD_BYTES = 480 * 1024 * 1024
 
 
@@ -26,7 +28,6 @@ def write_table(
     out: WorkFolder, path: str, schema: pa.Schema, rows: Iterable[dict[str, Any]]
 ) -> None:
     """Rows without images as one Parquet file."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     if out.finished(path) is not None:
@@ -37,7 +38,7 @@ def write_table(
         pq.ParquetWriter(sink, schema, compression="zstd") as writer,
     ):
         while batch := list(islice(stream, ROWS)):
-            writer.write_table(pa.Table.from_pylist(batch, schema=schema), row_group_size=ROWS)
+            writer.write_table(table_of(batch, schema), row_group_size=ROWS)
             sink.rows += len(batch)
 
 
@@ -83,7 +84,7 @@ def _write_shard(
 ) -> Payload | None:
     """Fill one shard; return the first image of the next one, or None at the end."""
     size = 0
-    with _writer(sink, schema) as writer:
+    with _writer(sink, schema, images_repeat="question" in schema.names) as writer:
         group: list[dict[str, Any]] = []
         held = 0
         while pending is not None and (not size or size + len(pending.data) <= SHARD_BYTES):
@@ -104,7 +105,7 @@ def _write_shard(
     return pending
 
 
-def _writer(sink: HashedFile, schema: pa.Schema) -> Any:
+def _writer(sink: HashedFile, schema: pa.Schema, *, images_repeat: bool) -> Any:
     import pyarrow.parquet as pq
 
     leaves = [name for name in schema.names if name != "image"]
@@ -115,13 +116,10 @@ def _writer(sink: HashedFile, schema: pa.Schema) -> Any:
         compression={**dict.fromkeys(leaves, "zstd"), "image.bytes": "none", "image.path": "zstd"},
         write_statistics=leaves,
         # Two questions about one image store it once; the limit is above the group's size.
-        use_dictionary=[*leaves, "image.path", "image.bytes"],
+        use_dictionary=[*leaves, "image.path", *(["image.bytes"] if images_repeat else [])],
         dictionary_pagesize_limit=2 * GROUP_BYTES,
     )
 
 
 def _flush(writer: Any, schema: pa.Schema, group: list[dict[str, Any]]) -> None:
-    import pyarrow as pa
-
-    table = pa.Table.from_pylist(group, schema=schema)
-    writer.write_table(table, row_group_size=len(group))
+    writer.write_table(table_of(group, schema), row_group_size=len(group))

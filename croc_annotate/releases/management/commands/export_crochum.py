@@ -42,6 +42,8 @@ REFUSALS = (
 class Command(ReleaseCommand):
     """Thin: checks the wishes, calls the export, prints what was written."""
 
+    # The checks would load every page of the site, which costs more memory than the export.
+    requires_system_checks: list[str] = []
     help = "Export a frozen release in one or several formats, to a folder or to S3."
     manual = (
         "\nEach format goes to OUT/<format>/; beside them stand annotations.parquet, agreement.json,\n"
