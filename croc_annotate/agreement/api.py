@@ -9,16 +9,15 @@ from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import ValidationError
-from rest_framework.generics import ListAPIView
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from croc_annotate.accounts.access import IsAdmin, IsReviewer, person
 from croc_annotate.agreement import reviewing
 from croc_annotate.agreement.effects import Period, effect
-from croc_annotate.agreement.models import ItemConsensus
 from croc_annotate.agreement.review_queue import revealed
 from croc_annotate.agreement.serializers import (
+    ConsensusPartSerializer,
     ConsensusQuerySerializer,
     ConsensusSerializer,
     DecidedSerializer,
@@ -28,13 +27,16 @@ from croc_annotate.agreement.serializers import (
     SnapshotSerializer,
 )
 from croc_annotate.agreement.snapshots import current_statistics
-from croc_annotate.agreement.wall import wall_rows
+from croc_annotate.agreement.wall import part_of, wall_rows
 from croc_annotate.annotation.models import Campaign, Item, Purpose
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
 
-    from croc_annotate.agreement.models import ItemConsensusQuerySet, StatisticsSnapshot
+    from croc_annotate.agreement.models import StatisticsSnapshot
+
+
+_PART = 100
 
 
 def _campaign(slug: str) -> Campaign:
@@ -144,26 +146,22 @@ class EffectView(APIView):
         return Response(found)
 
 
-class ConsensusView(ListAPIView[ItemConsensus]):
-    """Items with their states, in pages of 100."""
+class ConsensusView(APIView):
+    """Items with their states, 100 at a time."""
 
     permission_classes = [IsReviewer]
-    serializer_class = ConsensusSerializer
 
-    @extend_schema(parameters=[ConsensusQuerySerializer])
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """The items that fit the filters."""
-        return super().get(request, *args, **kwargs)
-
-    def get_queryset(self) -> ItemConsensusQuerySet:
-        """Filtered, after a look whether the states are still those of the judgements."""
-        if getattr(self, "swagger_fake_view", False):
-            return ItemConsensus.objects.all()
-        campaign = _campaign(self.kwargs["slug"])
-        query = ConsensusQuerySerializer(data=self.request.query_params)
+    @extend_schema(parameters=[ConsensusQuerySerializer], responses=ConsensusPartSerializer)
+    def get(self, request: Request, slug: str) -> Response:
+        """The items that fit the filters, and where the next part begins."""
+        campaign = _campaign(slug)
+        query = ConsensusQuerySerializer(data=request.query_params)
         query.is_valid(raise_exception=True)
+        # States must not be older than the statistics allow.
         current_statistics(campaign=campaign, kind="overview")
-        return wall_rows(campaign, query.validated_data)
+        rows = wall_rows(campaign, query.validated_data)
+        found, more = part_of(rows, after=query.validated_data["after"], size=_PART)
+        return Response({"next": more, "results": ConsensusSerializer(found, many=True).data})
 
 
 class DecisionView(APIView):

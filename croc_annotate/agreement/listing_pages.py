@@ -18,7 +18,7 @@ from croc_annotate.agreement.models import Adjudication
 from croc_annotate.agreement.pages import base_context, chosen_campaign, required_campaign
 from croc_annotate.agreement.snapshots import current_statistics
 from croc_annotate.agreement.spreadsheets import SHEETS
-from croc_annotate.agreement.wall import wall_rows
+from croc_annotate.agreement.wall import part_of, wall_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,20 +42,19 @@ def images(request: HttpRequest) -> HttpResponse:
             wanted["annotator"] = ""  # reviewers stay blind to who said what
         snapshot = current_statistics(campaign=campaign, kind="overview")
         rows = wall_rows(campaign, wanted)
-        number = _page_number(request)
-        found = list(rows[(number - 1) * _PAGE : number * _PAGE + 1])
+        found, more = part_of(rows, after=_number(request, "after"), size=_PAGE)
         context |= {
             "snapshot": snapshot,
             "form": form,
-            "rows": found[:_PAGE],
-            "next_page": number + 1 if len(found) > _PAGE else None,
+            "rows": found,
+            "next_after": more,
         }
     return render(request, "agreement/images.html", context)
 
 
-def _page_number(request: HttpRequest) -> int:
-    value = request.GET.get("page", "1")
-    return max(int(value), 1) if value.isdecimal() and len(value) < 8 else 1
+def _number(request: HttpRequest, name: str) -> int:
+    value = request.GET.get(name, "")
+    return int(value) if value.isdecimal() and len(value) < 16 else 0
 
 
 @require_GET

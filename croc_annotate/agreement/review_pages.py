@@ -25,10 +25,11 @@ from croc_annotate.agreement.forms import (
 )
 from croc_annotate.agreement.models import Adjudication
 from croc_annotate.agreement.pages import base_context, chosen_campaign, required_campaign
-from croc_annotate.agreement.review_queue import next_item, revealed, review_queue, sight_of
+from croc_annotate.agreement.review_queue import in_order, revealed, review_queue, sight_of
 from croc_annotate.agreement.reviewing import ReviewRefusedError
 from croc_annotate.agreement.snapshots import current_statistics
 from croc_annotate.annotation.models import Item, Purpose
+from croc_annotate.candidates.models import Candidate
 from croc_annotate.lib.hashing import canonical_json, sha256_text
 from croc_annotate.lib.textdiff import differing_spans
 
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
     from croc_annotate.accounts.models import User
-    from croc_annotate.agreement.models import ItemConsensusQuerySet
     from croc_annotate.annotation.models import Campaign
 
 Context = dict[str, Any]
@@ -64,29 +64,28 @@ def review(request: HttpRequest) -> HttpResponse:
 def _queue_context(request: HttpRequest, campaign: Campaign) -> Context:
     reviewer, form = person(request), QueueForm(request.GET)
     queue = review_queue(campaign, reviewer, form.cleaned_data if form.is_valid() else {})
-    named = request.GET.get("item", "")
-    after = Item.objects.filter(key=request.GET.get("after", "")).first()
-    if named:
-        item: Item | None = _item(campaign, named)
-    else:
-        found = next_item(queue, after=after.pk if after else None)
-        item = found.item if found else None
+    put_off = Item.objects.filter(key=request.GET.get("after", "")).first()
+    pks = in_order(queue, after=put_off.pk if put_off else None)
+    policy = reviewing.review_policy(campaign)
     context: Context = {
         "form": form,
         "query": _kept(request),
-        "waiting": queue.count(),
-        "policy": reviewing.review_policy(campaign),
-        "policy_form": PolicyForm(initial=vars(reviewing.review_policy(campaign))),
+        "waiting": len(pks),
+        "policy": policy,
+        "policy_form": PolicyForm(initial=vars(policy)),
     }
-    if item is None:
-        return context
-    return context | _sight_context(item, reviewer, queue)
+    named = request.GET.get("item", "")
+    if named:
+        return context | _sight_context(_item(campaign, key=named), reviewer, pks)
+    if pks:
+        return context | _sight_context(_item(campaign, pk=pks[0]), reviewer, pks)
+    return context
 
 
-def _sight_context(item: Item, reviewer: User, queue: ItemConsensusQuerySet) -> Context:
+def _sight_context(item: Item, reviewer: User, pks: list[int]) -> Context:
     sight = sight_of(item, reviewer)
     spans, other_spans = differing_spans(sight.text, sight.other_text)
-    coming = queue.exclude(pk=item.pk).select_related("candidate")[:2]
+    coming = [pk for pk in pks[:3] if pk != item.pk][:2]
     return {
         "sight": sight,
         "text_parts": marked(sight.text, spans),
@@ -94,7 +93,7 @@ def _sight_context(item: Item, reviewer: User, queue: ItemConsensusQuerySet) -> 
         "decision_form": DecisionForm(initial={"reason": "clear"}),
         "send_back_form": SendBackForm(),
         "defect_form": DefectForm(),
-        "coming": [row.candidate for row in coming],
+        "coming": Candidate.objects.filter(items__in=coming),
     }
 
 
@@ -295,9 +294,9 @@ def _first_error(form: forms.Form) -> str:
     return f"{label or name}: {errors[0]}"
 
 
-def _item(campaign: Campaign, key: str) -> Item:
+def _item(campaign: Campaign, **which: Any) -> Item:
     rows = Item.objects.select_related("campaign", "candidate__pair", "candidate__generator")
-    return get_object_or_404(rows, campaign=campaign, key=key, purpose=Purpose.WORK)
+    return get_object_or_404(rows, campaign=campaign, purpose=Purpose.WORK, **which)
 
 
 def _kept(request: HttpRequest) -> str:

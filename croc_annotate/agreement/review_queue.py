@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Case, F, Q, Value, When
 from django.db.models.functions import Abs, Coalesce
 
 from croc_annotate.accounts.models import AuditEvent
@@ -38,41 +38,48 @@ def review_queue(
     campaign: Campaign, reviewer: User, wanted: Mapping[str, str]
 ) -> ItemConsensusQuerySet:
     """Items to review that wait for this reviewer, the most open ones first."""
-    mine = Adjudication.objects.waiting_for_second().filter(
-        campaign=campaign, candidate=OuterRef("candidate"), text_role=OuterRef("text_role")
-    )
-    low = review_policy(campaign).low_posterior
-    rows = (
-        ItemConsensus.objects.filter(campaign=campaign, item__pair__active=True)
-        .alias(decided_by_me=Exists(mine.filter(reviewer=reviewer)))
-        .annotate(waits_for_second=Exists(mine.exclude(reviewer=reviewer)))
-        .filter(decided_by_me=False)
-    )
-    weak = Q(state=ConsensusState.ACCEPTED, posterior__lt=low)
+    waiting = Adjudication.objects.waiting_for_second().filter(campaign=campaign)
+    mine = _items_of(waiting.filter(reviewer=reviewer))
+    second = _items_of(waiting.exclude(reviewer=reviewer))
+    weak = Q(state=ConsensusState.ACCEPTED, posterior__lt=review_policy(campaign).low_posterior)
     kinds = {
         "disputed": Q(state=ConsensusState.DISPUTED),
         "weak": weak,
-        "second": Q(waits_for_second=True),
+        "second": Q(pk__in=second),
     }
     everything = kinds["disputed"] | weak | kinds["second"]
-    rows = rows.filter(kinds.get(wanted.get("kind", ""), everything))
-    rows = rows.exclude(verified_by="adjudicated")
+    rows = (
+        ItemConsensus.objects.filter(kinds.get(wanted.get("kind", ""), everything))
+        .filter(campaign=campaign, item__pair__active=True)
+        .exclude(verified_by="adjudicated")
+        .exclude(pk__in=mine)
+    )
     for name, field in _FILTERS.items():
         if wanted.get(name):
             rows = rows.filter(**{field: wanted[name]})
     openness = Abs(Coalesce(F("posterior"), 0.5) - 0.5)
-    return rows.order_by("-waits_for_second", openness, "item_id")
+    if not second:  # a Case without a When would be a bare number: a column's position
+        return rows.order_by(openness, "item_id")
+    first = Case(When(pk__in=second, then=Value(0)), default=Value(1))
+    return rows.order_by(first, openness, "item_id")
 
 
-def next_item(queue: QuerySet[ItemConsensus], *, after: int | None = None) -> ItemConsensus | None:
-    """The first of the queue, or the one behind ``after`` (an item put aside for now)."""
-    if after is None:
-        return queue.first()
+def _items_of(waiting: QuerySet[Adjudication]) -> list[int]:
+    """The items of decisions; a list, as there are few and the queue asks for them often."""
+    found = waiting.values_list("campaign_id", "candidate_id", "text_role")
+    keys = set(found)
+    items = Item.objects.filter(
+        campaign_id__in={key[0] for key in keys}, candidate_id__in={key[1] for key in keys}
+    )
+    rows = items.values_list("pk", "campaign_id", "candidate_id", "text_role")
+    return [pk for pk, *key in rows if tuple(key) in keys]
+
+
+def in_order(queue: QuerySet[ItemConsensus], *, after: int | None = None) -> list[int]:
+    """The queue's items; those up to ``after`` (put off for now) go to its end."""
     pks = list(queue.values_list("pk", flat=True))
-    if after not in pks:
-        return queue.first()
-    place = (pks.index(after) + 1) % len(pks)
-    return queue.get(pk=pks[place])
+    place = pks.index(after) + 1 if after in pks else 0
+    return pks[place:] + pks[:place]
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,12 @@ class ConsensusQuerySerializer(serializers.Serializer[Any]):
     posterior_from = serializers.FloatField(required=False, min_value=0, max_value=1)
     posterior_to = serializers.FloatField(required=False, min_value=0, max_value=1)
     hash = serializers.RegexField(r"^[0-9a-fA-F]{1,64}$", required=False)
+    after = serializers.IntegerField(
+        required=False,
+        default=0,
+        min_value=0,
+        help_text="Where the part begins: `next` of the last.",
+    )
 
 
 class ConsensusSerializer(serializers.ModelSerializer[ItemConsensus]):
@@ -89,3 +95,10 @@ class EffectQuerySerializer(serializers.Serializer[Any]):
     act = serializers.ChoiceField(choices=["set_aside", "reinstate"], default="set_aside")
     since = serializers.DateTimeField(required=False, default=None)
     until = serializers.DateTimeField(required=False, default=None)
+
+
+class ConsensusPartSerializer(serializers.Serializer[Any]):
+    """A part of the items, and where the next one begins (null at the end)."""
+
+    next = serializers.IntegerField(allow_null=True)
+    results = ConsensusSerializer(many=True)

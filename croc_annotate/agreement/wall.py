@@ -45,7 +45,21 @@ def wall_rows(campaign: Campaign, wanted: Mapping[str, Any]) -> ItemConsensusQue
         rows = rows.filter(candidate__sha256__startswith=wanted["hash"].lower())
     if wanted.get("annotator"):
         rows = rows.filter(item__in=_judged_by(campaign, wanted))
-    return rows.select_related("candidate__generator", "item__pair").order_by("item_id")
+    return rows.order_by("pk")
+
+
+def part_of(
+    rows: ItemConsensusQuerySet, *, after: int, size: int
+) -> tuple[list[ItemConsensus], int | None]:
+    """The next ``size`` rows behind item ``after``, and where the part after them begins.
+
+    Keys first and the joined rows by their keys: the database never sorts the whole
+    campaign, however deep a visitor scrolls.
+    """
+    pks = list(rows.filter(pk__gt=after).values_list("pk", flat=True)[: size + 1])
+    shown = ItemConsensus.objects.filter(pk__in=pks[:size]).order_by("pk")
+    found = list(shown.select_related("candidate__generator", "candidate__pair", "item__pair"))
+    return found, pks[size - 1] if len(pks) > size else None
 
 
 def _judged_by(campaign: Campaign, wanted: Mapping[str, Any]) -> Any:

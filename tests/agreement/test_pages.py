@@ -33,20 +33,20 @@ def get(client, name, args=(), **query):
     return client.get(reverse(f"agreement:{name}", args=args), query)
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_without_a_campaign_each_page_says_what_to_do(client, admin, page):
-    reply = get(client, page)
+@pytest.mark.parametrize("name", PAGES)
+def test_without_a_campaign_each_page_says_what_to_do(client, admin, name):
+    reply = get(client, name)
     assert reply.status_code == 200
     assert "No campaign yet" in reply.content.decode()
 
 
 @pytest.mark.field_case(30)
 @pytest.mark.field_case(31)
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("name", PAGES)
 @pytest.mark.parametrize("words", [[], ["", ""], ["a"], ["aa", "aa"], WORDS])
-def test_no_page_ever_shows_nan_or_none(client, admin, page, words):
+def test_no_page_ever_shows_nan_or_none(client, admin, name, words):
     judged_campaign(words)
-    reply = get(client, page)
+    reply = get(client, name)
     assert reply.status_code == 200
     body = reply.content.decode()
     assert "NaN" not in body
