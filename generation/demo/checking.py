@@ -34,6 +34,12 @@ PAGES = (
     ("/images/", "demo-reviewer", "scenes"),
     ("/annotate/", "demo-annotator", plan.TITLE),
     (f"/annotate/{plan.CAMPAIGN}/", "demo-annotator", "demonstration"),
+    ("/agreement/", "demo-reviewer", "Simulated"),
+    ("/agreement/report/", "demo-reviewer", "Krippendorff"),
+    ("/agreement/annotators/", "demo-admin", "Simulated annotator 6"),
+    ("/review/", "demo-reviewer", "Yes, accept"),
+    ("/releases/", "demo-reviewer", RELEASE),
+    ("/generation/", "demo-admin", "scenes_loose"),
 )
 
 
@@ -112,7 +118,7 @@ def _scores(demo: Demo) -> Iterator[str]:
 def _pages(demo: Demo) -> Iterator[str]:
     del demo
     for address, username, word in PAGES:
-        client = Client(SERVER_NAME="localhost")
+        client = Client(SERVER_NAME="localhost", raise_request_exception=False)
         if username:
             client.force_login(User.objects.get(username=username))
         reply = client.get(address, follow=True)

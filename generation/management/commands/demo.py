@@ -33,6 +33,13 @@ Everything in it is drawn or simulated and says so. It refuses a database that h
 `make demo` and `make demo-check` call it with a database of its own below .local/demo/.
 """
 
+# What each of the visitor's accounts is for.
+_FIRST_PAGES = {
+    "annotator": "judge what is left: /annotate/",
+    "reviewer": "settle disputes: /review/, look at the agreement: /agreement/",
+    "admin": "everything: /prompts/, /generation/, /releases/",
+}
+
 
 class Command(BaseCommand):
     """`manage.py demo`."""
@@ -85,9 +92,11 @@ class Command(BaseCommand):
         self.stdout.write("Check      everything is there and answers")
 
     def _say_logins(self, logins: list[Login]) -> None:
-        self.stdout.write("\nSign in at /accounts/login/ (this demo only):")
+        self.stdout.write("\nSign in at /accounts/login/ (accounts of this demo only):")
         for login in logins:
-            self.stdout.write(f"  {login.username:<16} {login.password}   {login.role}")
+            where = _FIRST_PAGES[login.role]
+            self.stdout.write(f"  {login.username:<16} {login.password:<24} {where}")
+        self.stdout.write("Without signing in: /leaderboard/")
         self.stdout.write("")
 
     def _serve(self, port: int) -> None:
@@ -95,4 +104,5 @@ class Command(BaseCommand):
         self.stdout.flush()
         # One process: SQLite has one writer. Threads are enough for some people at a time.
         call = ["-m", "gunicorn", "croc_annotate.wsgi", "--bind", f"127.0.0.1:{port}"]
-        os.execv(sys.executable, [sys.executable, *call, "--threads", "8", "--workers", "1"])  # noqa: S606
+        call += ["--workers", "1", "--threads", "8", "--no-control-socket"]
+        os.execv(sys.executable, [sys.executable, *call])  # noqa: S606
