@@ -10,6 +10,7 @@ from django.db import IntegrityError, transaction
 from django.utils.http import urlencode
 
 from croc_annotate.accounts.models import PlatformIdentity, User
+from croc_annotate.annotation.leases import release_all
 from croc_annotate.annotation.models import (
     CampaignState,
     Outcome,
@@ -19,7 +20,6 @@ from croc_annotate.annotation.models import (
 )
 from croc_annotate.annotation.people import join_campaign
 from croc_annotate.annotation.queue import nothing_is_left
-from croc_annotate.annotation.returning import release_all
 from croc_annotate.annotation.stages import quota, quota_is_reached, time_is_over
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from django.db import transaction
 from croc_annotate.annotation.answers import Answer, Result, record_answers
 from croc_annotate.annotation.batch import WriteBatch
 from croc_annotate.annotation.golds import below_threshold
+from croc_annotate.annotation.leases import end_leases, expire_leases, give_back, lock_leases
 from croc_annotate.annotation.models import (
     Assignment,
     AssignmentState,
@@ -20,8 +21,7 @@ from croc_annotate.annotation.models import (
     Purpose,
 )
 from croc_annotate.annotation.people import lock_participation
-from croc_annotate.annotation.queue import Claim, end_leases, expire_leases, hand_out
-from croc_annotate.annotation.returning import give_back, lock_leases
+from croc_annotate.annotation.queue import Claim, hand_out
 from croc_annotate.annotation.setting_aside import pause_for_gold
 from croc_annotate.annotation.stages import Stage, stage_of
 from croc_annotate.annotation.training import finish_quiz_if_done, hand_out_training

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from django.db import IntegrityError, transaction
 
 from croc_annotate.accounts.services import record_audit
+from croc_annotate.annotation.leases import release_all
 from croc_annotate.annotation.models import Campaign, CampaignState, Consent, Participation
 from croc_annotate.annotation.prepared import prepared, text, whole
-from croc_annotate.annotation.returning import release_all
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -25,6 +25,7 @@ from croc_annotate.annotation.judging import (
     skip_item,
     store_answers,
 )
+from croc_annotate.annotation.leases import expire_leases
 from croc_annotate.annotation.models import (
     Campaign,
     CampaignState,
@@ -33,7 +34,6 @@ from croc_annotate.annotation.models import (
     Judgement,
 )
 from croc_annotate.annotation.people import join_campaign
-from croc_annotate.annotation.queue import Claim, expire_leases
 from croc_annotate.annotation.setting_aside import (
     pause_person,
     reinstate_judgements,
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
     from croc_annotate.accounts.models import User
     from croc_annotate.annotation.models import Item
+    from croc_annotate.annotation.queue import Claim
 
 __all__ = [
     "AnswerRefusedError",

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from croc_annotate.accounts.services import record_audit
 from croc_annotate.annotation.items import recount_items
+from croc_annotate.annotation.leases import release_all
 from croc_annotate.annotation.models import (
     Assignment,
     AssignmentState,
@@ -18,7 +19,6 @@ from croc_annotate.annotation.models import (
     Participation,
     Purpose,
 )
-from croc_annotate.annotation.returning import release_all
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

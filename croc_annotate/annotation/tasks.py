@@ -6,9 +6,9 @@ from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
 
+from croc_annotate.annotation.leases import expire_leases
 from croc_annotate.annotation.mirroring import mirror_studies
 from croc_annotate.annotation.prolific import PlatformError
-from croc_annotate.annotation.queue import expire_leases
 
 
 @shared_task(name="annotation.expire_leases")

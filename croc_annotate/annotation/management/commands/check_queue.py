@@ -9,8 +9,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from croc_annotate.annotation.checks import check_queue
+from croc_annotate.annotation.leases import expire_leases
 from croc_annotate.annotation.models import Campaign
-from croc_annotate.annotation.queue import expire_leases
 from croc_annotate.annotation.services import recount_items
 
 _MANUAL = """
