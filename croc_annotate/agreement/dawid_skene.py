@@ -81,12 +81,13 @@ def fit(
     reason = _why_not(votes)
     if reason:
         return no_fit(votes, reason)
+    design = _design(votes)
     posterior, iterations, change = _start(votes), 0, np.inf
-    rates, log_likelihood = _maximise(votes, posterior, smoothing), float("nan")
+    rates = _maximise(design, posterior, smoothing)
     while iterations < max_iterations and change >= tolerance:
-        new, log_likelihood = _expect(votes, rates)
+        new = _expect(design, rates)
         change = float(np.abs(new - posterior).max())
-        posterior, rates = new, _maximise(votes, new, smoothing)
+        posterior, rates = new, _maximise(design, new, smoothing)
         iterations += 1
     sens, spec = _intervals(votes, posterior, rates, smoothing)
     return Fit(
@@ -96,7 +97,7 @@ def fit(
         prior=rates.prior,
         iterations=iterations,
         converged=change < tolerance,
-        log_likelihood=log_likelihood,
+        log_likelihood=_log_likelihood(votes, rates),
         sensitivity_interval=sens,
         specificity_interval=spec,
     )
@@ -106,7 +107,7 @@ def posterior_of(
     votes: VoteList, *, sensitivity: Floats, specificity: Floats, prior: Floats
 ) -> Floats:
     """Return P(match) of each item under given rates (a frozen fit, or somebody left out)."""
-    return _expect(votes, _Rates(sensitivity, specificity, prior))[0]
+    return _expect(_design(votes), _Rates(sensitivity, specificity, prior))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,24 +137,44 @@ def _start(votes: VoteList) -> Floats:
     return np.where(votes.truth >= 0, votes.truth, (accepts + share) / (n + 1.0))
 
 
-def _maximise(votes: VoteList, posterior: Floats, smoothing: float) -> _Rates:
-    p = posterior[votes.item]
-    accept = votes.vote == 1
-    size = votes.n_raters
-    matches = np.bincount(votes.rater, weights=p, minlength=size)
-    all_votes = np.bincount(votes.rater, minlength=size)
-    hits = np.bincount(votes.rater, weights=np.where(accept, p, 0.0), minlength=size)
-    correct = np.bincount(votes.rater, weights=np.where(accept, 0.0, 1.0 - p), minlength=size)
-    free = votes.truth < 0
+@dataclass(frozen=True, slots=True)
+class _Design:
+    """What stays the same from step to step. A cell is a person's rejects or accepts."""
+
+    votes: VoteList
+    cell: Ints  # per vote: 2 · rater + verdict
+    votes_in_cell: Ints
+    free: Ints  # judged items whose truth is not known
+    group: Ints  # their categories
+    in_group: Ints
+
+
+def _design(votes: VoteList) -> _Design:
+    cell = votes.rater * 2 + votes.vote
     judged = np.bincount(votes.item, minlength=votes.n_items) > 0
-    use = free & judged
-    group = votes.category[use]
-    in_category = np.bincount(group, minlength=votes.n_categories)
-    matching = np.bincount(group, weights=posterior[use], minlength=votes.n_categories)
+    free = np.flatnonzero((votes.truth < 0) & judged)
+    group = votes.category[free]
+    return _Design(
+        votes=votes,
+        cell=cell,
+        votes_in_cell=np.bincount(cell, minlength=2 * votes.n_raters),
+        free=free,
+        group=group,
+        in_group=np.bincount(group, minlength=votes.n_categories),
+    )
+
+
+def _maximise(design: _Design, posterior: Floats, smoothing: float) -> _Rates:
+    votes = design.votes
+    matching = np.bincount(design.cell, weights=posterior[votes.item], minlength=2 * votes.n_raters)
+    misses, hits = matching[0::2], matching[1::2]
+    others = design.votes_in_cell - matching
+    correct, wrong = others[0::2], others[1::2]
+    group = np.bincount(design.group, weights=posterior[design.free], minlength=votes.n_categories)
     return _Rates(
-        sensitivity=_share(hits, matches, smoothing),
-        specificity=_share(correct, all_votes - matches, smoothing),
-        prior=_share(matching, in_category, smoothing),
+        sensitivity=_share(hits, hits + misses, smoothing),
+        specificity=_share(correct, correct + wrong, smoothing),
+        prior=_share(group, design.in_group, smoothing),
     )
 
 
@@ -162,21 +183,34 @@ def _share(part: NDArray[Any], whole: NDArray[Any], smoothing: float) -> Floats:
     return np.clip(share, _TINY, 1.0 - _TINY)
 
 
-def _expect(votes: VoteList, rates: _Rates) -> tuple[Floats, float]:
-    """Return the posterior of each item and the log-likelihood of the votes."""
-    match = np.log(np.stack([1.0 - rates.sensitivity, rates.sensitivity], axis=1))
-    other = np.log(np.stack([rates.specificity, 1.0 - rates.specificity], axis=1))
+def _expect(design: _Design, rates: _Rates) -> Floats:
+    """Return the posterior of each item; the truth where it is known."""
+    votes = design.votes
+    match, other = _log_chances(rates)
+    weight = (match - other)[design.cell]
+    log_odds = np.bincount(votes.item, weights=weight, minlength=votes.n_items)
+    log_odds += (np.log(rates.prior) - np.log1p(-rates.prior))[votes.category]
+    return np.where(votes.truth >= 0, votes.truth, expit(log_odds))
+
+
+def _log_chances(rates: _Rates) -> tuple[Floats, Floats]:
+    """Log-probability of each cell's verdict for a match and for a non-match."""
+    match = np.stack([np.log1p(-rates.sensitivity), np.log(rates.sensitivity)], axis=1)
+    other = np.stack([np.log(rates.specificity), np.log1p(-rates.specificity)], axis=1)
+    return match.ravel(), other.ravel()
+
+
+def _log_likelihood(votes: VoteList, rates: _Rates) -> float:
     cell = votes.rater * 2 + votes.vote
-    log_match = np.bincount(votes.item, weights=match.ravel()[cell], minlength=votes.n_items)
-    log_other = np.bincount(votes.item, weights=other.ravel()[cell], minlength=votes.n_items)
-    log_match += np.log(rates.prior)[votes.category]
-    log_other += np.log1p(-rates.prior)[votes.category]
-    posterior = expit(log_match - log_other)
-    known = votes.truth >= 0
-    whole = np.logaddexp(log_match, log_other)
-    told = np.where(votes.truth == 1, log_match, log_other)
-    log_likelihood = float(np.where(known, told, whole).sum())
-    return np.where(known, votes.truth, posterior), log_likelihood
+    whole = []
+    for chances, prior in zip(
+        _log_chances(rates), (np.log(rates.prior), np.log1p(-rates.prior)), strict=True
+    ):
+        said = np.bincount(votes.item, weights=chances[cell], minlength=votes.n_items)
+        whole.append(said + prior[votes.category])
+    match, other = whole
+    told = np.where(votes.truth == 1, match, other)
+    return float(np.where(votes.truth >= 0, told, np.logaddexp(match, other)).sum())
 
 
 def _intervals(
