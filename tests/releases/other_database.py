@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import django
 import time_machine
 
 if __name__ == "__main__":
+    os.sync = lambda: None
     django.setup()
     from django.conf import settings
     from django.core.management import call_command
