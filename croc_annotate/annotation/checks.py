@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from django.db.models import Exists, OuterRef
+
 from croc_annotate.annotation.items import CHUNK, Counts, counts_by_rows
-from croc_annotate.annotation.models import Judgement, Participation, Purpose
+from croc_annotate.annotation.models import (
+    Assignment,
+    AssignmentState,
+    Judgement,
+    Participation,
+    Purpose,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,7 +23,11 @@ if TYPE_CHECKING:
 
 def check_queue(campaign: Campaign) -> list[str]:
     """What is wrong with the items of a campaign, in words; an empty list when all is right."""
-    return [*_check_items(campaign), *_check_participations(campaign)]
+    return [
+        *_check_items(campaign),
+        *_check_participations(campaign),
+        *_check_leases(campaign),
+    ]
 
 
 def _check_items(campaign: Campaign) -> Iterator[str]:
@@ -29,6 +41,20 @@ def _check_items(campaign: Campaign) -> Iterator[str]:
                 yield f"{item}: kept {kept}, by the rows {rows[item.pk]}"
             if (item.closed_at is not None) != (item.needed == 0):
                 yield f"{item}: closed_at and needed disagree"
+
+
+def _check_leases(campaign: Campaign) -> Iterator[str]:
+    """Answers that came by the page without a lease: the queue would hand the item out again."""
+    lease = Assignment.objects.filter(
+        item=OuterRef("item"), annotator=OuterRef("annotator"), state=AssignmentState.ANSWERED
+    )
+    rows = (
+        Judgement.objects.current()
+        .filter(~Exists(lease), campaign=campaign)
+        .exclude(source="import")
+    )
+    for pk in rows.values_list("pk", flat=True):
+        yield f"judgement {pk}: without a lease"
 
 
 def _check_participations(campaign: Campaign) -> Iterator[str]:

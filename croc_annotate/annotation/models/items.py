@@ -195,8 +195,11 @@ class Assignment(models.Model):
                 condition=Q(state="leased"),
                 name="assignment_live",
             ),
+            # Partial: what a person holds is a handful, what they held grows with their work.
             models.Index(
-                fields=["annotator", "campaign", "-created_at"], name="assignment_by_annotator"
+                fields=["annotator", "campaign", "created_at"],
+                condition=Q(state="leased"),
+                name="assignment_held",
             ),
         ]
 
