@@ -48,13 +48,14 @@ def import_ratings(
     reject_to: float,
     campaign: Campaign | None,
     now: datetime,
+    named_by: str = "source_name",
 ) -> RatingReport:
-    """Store ratings as judgements of the images with these source names.
+    """Store ratings as judgements of the images with these names (a field of Candidate).
 
     A second import of the same file changes nothing; a changed rating corrects the earlier
     one. Raises `RatingFileError` naming every file that no image or several images bear.
     """
-    images = _images(rows)
+    images = _images(rows, named_by)
     with transaction.atomic():
         campaign = campaign or _own_campaign()
         add_items(campaign=campaign, candidates=list(images.values()), now=now)
@@ -77,11 +78,11 @@ def import_ratings(
     return RatingReport(campaign.slug, *counts, raters=len(raters), items=len(images))
 
 
-def _images(rows: Sequence[RatingRow]) -> dict[str, Candidate]:
+def _images(rows: Sequence[RatingRow], named_by: str) -> dict[str, Candidate]:
     names = {row.file: row.line for row in rows}
     found: dict[str, list[Candidate]] = {name: [] for name in names}
-    for candidate in Candidate.objects.rendered().filter(source_name__in=list(names)):
-        found[candidate.source_name].append(candidate)
+    for candidate in Candidate.objects.rendered().filter(**{f"{named_by}__in": list(names)}):
+        found[getattr(candidate, named_by)].append(candidate)
     faults = [
         f"line {names[name]}: "
         + (f"no image {name} was imported" if not images else f"several images are called {name}")
