@@ -288,6 +288,7 @@ GENERATION_LEASE_SECONDS = env.float("GENERATION_LEASE_SECONDS", default=180.0)
 CELERY_BEAT_SCHEDULE: dict[str, Any] = {
     "expire-leases": {"task": "annotation.expire_leases", "schedule": 60.0},
     "mirror-studies": {"task": "annotation.mirror_studies", "schedule": 300.0},
+    "renew-statistics": {"task": "agreement.renew_stale_statistics", "schedule": 60.0},
 }
 
 # --- API -------------------------------------------------------------------------------------

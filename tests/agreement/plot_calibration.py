@@ -1,4 +1,4 @@
-"""``python -m tests.agreement.plot_calibration``: draw docs/img/posterior_calibration.svg again."""
+"""``python -m tests.agreement.plot_calibration``: draw docs/images/posterior_calibration.svg again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from croc_annotate.agreement.dawid_skene import fit
 from tests.agreement.simulate import simulate
 
-TARGET = Path(__file__).resolve().parents[2] / "docs" / "img" / "posterior_calibration.svg"
+TARGET = Path(__file__).resolve().parents[2] / "docs" / "images" / "posterior_calibration.svg"
 
 
 def simulated() -> tuple[np.ndarray, np.ndarray]:
