@@ -25,9 +25,10 @@ SMALL = """() => [...document.querySelectorAll("button, a[href], summary, input,
     .filter(([, width, height]) => width < 44 || height < 44)"""
 
 
-def serious(page) -> list[str]:
-    """Serious and critical findings of axe, with the place."""
-    found = Axe().run(page).response["violations"]
+def serious(page, rules: list[str] | None = None) -> list[str]:
+    """Serious and critical findings of axe (or of some of its rules), with the place."""
+    options = {"runOnly": rules} if rules else {}
+    found = Axe().run(page, options=options).response["violations"]
     return [
         f"{rule['id']}: {node['target']} {node.get('failureSummary', '')}"
         for rule in found

@@ -17,6 +17,7 @@ export class Status {
     this.state = root.querySelector("[data-state]");
     this.count = root.querySelector("[data-progress-text]");
     this.meter = root.querySelector("[data-progress]");
+    this.all = root.querySelector("[data-progress-all]");
     this.pace = root.querySelector("[data-pace]");
   }
 
@@ -44,15 +45,16 @@ export class Status {
     this.state.replaceChildren(...parts);
   }
 
+  /** Three counts that are never mixed: my answers, my quota, the campaign's items. */
   progress({ mine, quota, items_complete: done, items_total: total }, waiting) {
     const here = mine + waiting;
-    if (quota) {
-      this.count.textContent = say(this.words, "of", { n: Math.min(here, quota), all: quota });
-      this.meter.value = Math.min(1, here / quota);
-    } else {
-      this.count.textContent = say(this.words, "done", { n: here });
-      this.meter.value = total ? Math.min(1, done / total) : 0;
-    }
+    const share = total ? Math.floor((100 * done) / total) : 0;
+    this.count.textContent = quota
+      ? say(this.words, "of", { n: Math.min(here, quota), all: quota })
+      : say(this.words, "done", { n: here });
+    this.meter.value = quota ? Math.min(1, here / quota) : share / 100;
+    this.meter.setAttribute("aria-label", quota ? this.words.meter_mine : this.words.meter_all);
+    this.all.textContent = quota ? "" : say(this.words, "all", { share });
   }
 
   showPace(ms) {
