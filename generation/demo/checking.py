@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from django.test import Client
@@ -15,6 +14,7 @@ from croc_annotate.benchmark.models import MetricRun, RunState
 from croc_annotate.candidates.models import Candidate
 from croc_annotate.prompts.models import ContrastPair
 from croc_annotate.releases.models import Release
+from croc_annotate.releases.verifying import verify_export
 from generation.demo import campaign as plan
 from generation.demo.judging import SOURCE, given_judgements, wanted_judgements
 from generation.demo.steps import FORMATS, METRICS, RELEASE
@@ -98,13 +98,12 @@ def _release_and_files(demo: Demo) -> Iterator[str]:
     if not manifest.exists():
         yield f"{manifest} is missing"
         return
-    files = json.loads(manifest.read_text(encoding="utf-8"))["files"]
     for name in FORMATS:
         if not (demo.export / name).is_dir():
             yield f"the export has no {name}"
-    absent = [f["path"] for f in files if not (demo.export / f["path"]).is_file()]
-    if absent or not files:
-        yield f"{len(absent)} files of the export's manifest are missing"
+    for check in verify_export(demo.export):
+        if not check.ok:
+            yield f"the export fails: {check.name}: {'; '.join(check.faults[:3])}"
 
 
 def _scores(demo: Demo) -> Iterator[str]:
