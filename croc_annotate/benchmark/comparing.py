@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from croc_annotate.benchmark.comparisons import paired_p
-from croc_annotate.benchmark.intervals import interval_of
+from croc_annotate.benchmark.intervals import AVERAGE, bootstrap
 from croc_annotate.benchmark.layout import DIRECTIONS
 from croc_annotate.benchmark.worst import pair_means
 
 if TYPE_CHECKING:
     from croc_annotate.benchmark.board import Board, Entry
+    from croc_annotate.benchmark.intervals import Bounds
     from croc_annotate.benchmark.layout import Direction, Floats, Layout, Scores
     from croc_annotate.benchmark.protocol import Evaluation
+    from croc_annotate.benchmark.results import Numbers
 
 
 @dataclass(frozen=True)
@@ -29,26 +31,33 @@ class SideBySide:
     low: float | None = None
     high: float | None = None
     p: float | None = None
+    reason: str = ""
+    """Why there is no interval."""
 
 
 def compare_entries(board: Board, first: Entry, second: Entry) -> list[SideBySide]:
-    """Averages with paired intervals, then each category's text- and image-based values."""
+    """Averages, then each category's text- and image-based values, all with paired intervals.
+
+    A pair's difference is resampled, so that only pairs with both values enter an interval.
+    """
+    gaps = first.evaluation.values - second.evaluation.values
+    bounds = bootstrap(
+        board.layout, {"gap": gaps}, draws=board.bootstrap.n_draws, seed=board.bootstrap.seed
+    ).bounds["gap"]
     rows = [
-        _averages(board, first, second, statistic) for statistic in ("overall", "text", "image")
-    ]
+        replace(_row(first.result.average, second.result.average, s, s, bounds[AVERAGE]),
+                p=_p(board, first, second, s))
+        for s in ("overall", "text", "image")
+    ]  # fmt: skip
     rows += [
-        _side_by_side(direction, first.result.average[direction], second.result.average[direction])
-        for direction in DIRECTIONS
+        _row(first.result.average, second.result.average, d, d, bounds[AVERAGE]) for d in DIRECTIONS
     ]
-    rows += [
-        _side_by_side(
-            f"{category}: {part}-based",
-            first.result.categories[category][part],
-            second.result.categories[category][part],
-        )
-        for category in board.layout.categories
-        for part in ("text", "image")
-    ]
+    for category in board.layout.categories:
+        a, b = first.result.categories[category], second.result.categories[category]
+        rows += [
+            _row(a, b, part, f"{category}: {part}-based", bounds[category])
+            for part in ("text", "image")
+        ]
     return rows
 
 
@@ -146,21 +155,20 @@ def _margins(s: Scores, p: np.ndarray, q: np.ndarray) -> dict[Direction, Floats]
     }
 
 
-def _averages(board: Board, first: Entry, second: Entry, statistic: str) -> SideBySide:
-    row = _side_by_side(
-        statistic, first.result.average[statistic], second.result.average[statistic]
-    )
+def _row(
+    first: Numbers, second: Numbers, statistic: str, name: str, bounds: dict[str, Bounds]
+) -> SideBySide:
+    a, b, own = first[statistic], second[statistic], bounds[statistic]
+    if a is None or b is None:
+        return SideBySide(name, a, b, None, reason="one of the two has no value")
+    return SideBySide(name, a, b, a - b, own.low, own.high, reason=own.reason)
+
+
+def _p(board: Board, first: Entry, second: Entry, statistic: str) -> float | None:
+    """The uncorrected p of a difference of averages; None where there is no interval."""
     draws = board.bootstrap.draws.get(statistic, {})
-    bounds = [e.bounds["average"][statistic] for e in (first, second)]
-    if row.difference is None or not draws or any("pairs" in b.reason for b in bounds):
-        return row
+    bounds = [e.bounds[AVERAGE][statistic] for e in (first, second)]
+    if not draws or any("pairs" in b.reason for b in bounds):
+        return None
     drawn = draws[first.name] - draws[second.name]
-    if np.isnan(drawn).all():
-        return row
-    low, high = interval_of(drawn)
-    return SideBySide(row.name, row.first, row.second, row.difference, low, high, paired_p(drawn))
-
-
-def _side_by_side(name: str, first: float | None, second: float | None) -> SideBySide:
-    gap = None if first is None or second is None else first - second
-    return SideBySide(name, first, second, gap)
+    return None if np.isnan(drawn).all() else paired_p(drawn)

@@ -10,8 +10,9 @@ import pytest
 from statsmodels.stats.multitest import multipletests
 
 from croc_annotate.benchmark.board import build_board
+from croc_annotate.benchmark.comparing import compare_entries
 from croc_annotate.benchmark.comparisons import Difference, holm, letter_groups, paired_p
-from croc_annotate.benchmark.intervals import bootstrap
+from croc_annotate.benchmark.intervals import bootstrap, interval_of
 from croc_annotate.benchmark.layout import Layout, Side
 from croc_annotate.benchmark.protocol import Policy
 from croc_annotate.lib.components import connected_components
@@ -182,3 +183,26 @@ def test_the_board_ranks_complete_rows_only_and_leaves_reference_rows_out():
         ("strong", 1), ("weak", 2), ("partial", None), ("coin", None),
     ]  # fmt: skip
     assert board.entry("partial").result.missing_categories == ("shapes",)
+
+
+def test_two_metrics_side_by_side_have_paired_intervals_in_every_row():
+    rng = np.random.default_rng(8)
+
+    def images(n):
+        return [tuple(rng.normal(size=2)) for _ in range(n)]
+
+    pairs = [(images(4), images(4)) for _ in range(24)]
+    categories = ["action"] * 12 + ["shapes"] * 12
+    layout, first = build(pairs, categories=categories)
+    _, second = build([(images(4), images(4)) for _ in range(24)])
+    board = build_board(layout, {"a": first, "b": second}, policy=Policy(), draws=300)
+    rows = {r.name: r for r in compare_entries(board, board.entry("a"), board.entry("b"))}
+    assert len(rows) == 3 + 4 + 2 * 2
+    for row in rows.values():
+        assert row.low <= row.difference <= row.high
+    # The average's interval from differences of pairs is that of differences of draws.
+    low, high = interval_of(board.bootstrap.draws["text"]["a"] - board.bootstrap.draws["text"]["b"])
+    assert (rows["text"].low, rows["text"].high) == pytest.approx((low, high))
+    same = compare_entries(board, board.entry("a"), board.entry("a"))
+    assert same[0].low is None
+    assert same[0].reason == "every draw gave the same value"

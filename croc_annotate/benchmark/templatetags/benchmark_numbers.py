@@ -19,6 +19,12 @@ def digits(value: float | None, places: int = 3) -> str:
 
 
 @register.filter
+def thousands(value: int | None) -> str:
+    """A whole number with separators, or a dash."""
+    return "–" if value is None else f"{value:,}"
+
+
+@register.filter
 def percent(value: float | None) -> str:
     """A share in percent, one decimal where it is small."""
     if value is None:
