@@ -23,6 +23,7 @@ from huggingface_hub.errors import (
     RevisionNotFoundError,
 )
 from safetensors import SafetensorError
+from transformers.utils import logging as hf_logging
 
 from croc_annotate.benchmark.metric import MetricError, MetricMemoryError, MetricOptions
 from croc_annotate.benchmark.metrics.model_folder import folder_digest
@@ -155,6 +156,7 @@ def load_model(
     model_class: Any, checkpoint: Checkpoint, *, dtype: str, device: torch.device, **extra: Any
 ) -> Any:
     """Load weights for scoring; a checkpoint that leaves parts of the model random is refused."""
+    hf_logging.disable_progress_bar()  # a bar of its own inside the command's bar
     with loading(checkpoint):
         model, report = model_class.from_pretrained(
             **checkpoint.where(), **extra, dtype=DTYPES[dtype], output_loading_info=True

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -102,6 +103,23 @@ def test_its_stated_accuracy_names_all_eight_categories():
             "action", "body_parts", "counting", "negation", "shapes", "size_relation",
             "spatial_relation", "things_parts",
         ]  # fmt: skip
+
+
+def accuracy_table() -> str:
+    """accuracy.json as the table of the documentation."""
+    report = json.loads((BUILT_IN / "accuracy.json").read_text())
+    directions = ("text_forward", "text_inverse", "image_forward", "image_inverse")
+    lines = ["| category | drawings of | text → | ← text | image → | ← image |", "|---" * 6 + "|"]
+    for title, table in report.items():
+        for category, row in table.items():
+            values = " | ".join(f"{row[name]:.2f}" for name in directions)
+            lines.append(f"| `{category}` | {title}, {row['pairs']} pairs | {values} |")
+    return "\n".join(lines)
+
+
+def test_the_documentation_states_the_accuracy_of_the_files():
+    page = (Path(__file__).parents[3] / "docs" / "adding-a-metric.md").read_text("utf-8")
+    assert accuracy_table() in page
 
 
 def test_the_facts_name_the_files_by_content(metric, tmp_path):
