@@ -155,3 +155,24 @@ def test_the_page_of_an_image_shows_its_state(client, state: str) -> None:
     assert candidate.pair.prompt in html
     assert ("blank image: &lt;black&gt;" in html) == (state == "failed")
     assert ("Original file" in html) == (state == "rendered")
+
+
+@pytest.mark.field_case(19)
+@pytest.mark.parametrize(
+    "name", ["a+b.jpg", "100%.jpg", "a#b.jpg", "a?b=c.jpg", "a b.jpg", "é.jpg", "漢.jpg"]
+)
+def test_names_with_odd_characters_are_sent_by_us_and_by_the_web_server(
+    settings, rf, name: str
+) -> None:
+    from urllib.parse import unquote
+
+    from croc_annotate.candidates.serving import image_response
+    from croc_annotate.candidates.storage import write_file
+
+    write_file(f"display/{name}", b"bytes")
+    assert image_response(rf.get("/"), name=f"display/{name}").content == b"bytes"
+    settings.X_ACCEL_PREFIX = "/protected/"
+    sent = image_response(rf.get("/"), name=f"display/{name}")["X-Accel-Redirect"]
+    assert unquote(sent) == f"/protected/display/{name}"
+    assert sent.isascii()
+    assert not set("#? ") & set(sent)

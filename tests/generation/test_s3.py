@@ -20,7 +20,8 @@ from PIL import Image
 
 from croc_annotate.candidates.models import Candidate
 from croc_annotate.candidates.services import store_image
-from croc_annotate.candidates.storage import read_file
+from croc_annotate.candidates.serving import image_response
+from croc_annotate.candidates.storage import read_file, write_file
 from croc_annotate.lib.hashing import sha256_bytes
 from generation.patience import patiently
 from tests import factories
@@ -148,3 +149,14 @@ def test_a_connection_lost_in_the_middle_leaves_no_half_image(bucket: Bucket, af
     assert stored.state == "rendered"
     assert sha256_bytes(read_file(stored.image)) == stored.sha256 == sha256_bytes(data)
     assert bucket.names == {stored.image, stored.display, stored.preview}
+
+
+@pytest.mark.field_case(19)
+@pytest.mark.parametrize(
+    "name", ["a+b.jpg", "100%.jpg", "a#b.jpg", "a?b=c.jpg", "a b.jpg", "é.jpg", "漢.jpg"]
+)
+def test_signed_addresses_work_for_names_with_odd_characters(bucket: Bucket, rf, name: str) -> None:
+    write_file(f"display/{name}", b"bytes")
+    location = image_response(rf.get("/"), name=f"display/{name}")["Location"]
+    with urllib.request.urlopen(location) as reply:
+        assert reply.read() == b"bytes"
