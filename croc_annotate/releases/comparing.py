@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _
 
+from croc_annotate.prompts.models import Category
 from croc_annotate.releases.models import MemberReason
 from croc_annotate.releases.reasons import REASONS
 
@@ -81,8 +82,14 @@ def _reasons(release: Release) -> dict[int, str]:
 
 
 def _by_category(first: Release, second: Release) -> list[tuple[str, int, int]]:
-    parts = [release.manifest.get("by_category", {}) for release in (first, second)]
+    """Verified images of each category in both, by the category's label."""
+    before, after = (release.manifest.get("by_category", {}) for release in (first, second))
     return [
-        (slug, *(int(part.get(slug, {}).get("verified", 0)) for part in parts))
-        for slug in sorted({*parts[0], *parts[1]})
+        (label, _verified(before, slug), _verified(after, slug))
+        for slug, label in Category.objects.order_by("position").values_list("slug", "label")
+        if slug in before or slug in after
     ]
+
+
+def _verified(part: dict[str, dict[str, int]], slug: str) -> int:
+    return part.get(slug, {}).get("verified", 0)
