@@ -180,7 +180,7 @@ def _differences(ranked: Mapping[str, float], drawn: Bootstrap) -> list[Differen
     supported = {
         name: value
         for name, value in ranked.items()
-        if "independent pairs; " not in drawn.bounds[name][AVERAGE]["overall"].reason
+        if not drawn.bounds[name][AVERAGE]["overall"].too_few
     }
     return all_differences(supported, draws) if len(supported) > 1 else []
 

@@ -168,7 +168,7 @@ def _p(board: Board, first: Entry, second: Entry, statistic: str) -> float | Non
     """The uncorrected p of a difference of averages; None where there is no interval."""
     draws = board.bootstrap.draws.get(statistic, {})
     bounds = [e.bounds[AVERAGE][statistic] for e in (first, second)]
-    if not draws or any("pairs" in b.reason for b in bounds):
+    if not draws or any(b.too_few for b in bounds):
         return None
     drawn = draws[first.name] - draws[second.name]
     return None if np.isnan(drawn).all() else paired_p(drawn)

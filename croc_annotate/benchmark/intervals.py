@@ -44,6 +44,8 @@ class Bounds:
     reason: str = ""
     note: str = ""
     undefined_draws: int = 0
+    too_few: bool = False
+    """No interval for want of independent pairs: then no test either."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,7 @@ def _category_bounds(
             continue
         smallest = int(support[used].min())
         if smallest < MIN_COMPONENTS:
-            result[statistic] = Bounds(reason=_too_few(smallest))
+            result[statistic] = Bounds(reason=_too_few(smallest), too_few=True)
         elif all(_constant(values[r]) for r in used):
             result[statistic] = Bounds(reason="every pair has the same value")
         else:
@@ -187,11 +189,9 @@ def _average_bounds(drawn: Floats, support: Ints, possible: Bools) -> dict[str, 
         parts = [support[r][possible[r]] for r in used]
         total, smallest = min(int(p.sum()) for p in parts), min(int(p.min()) for p in parts)
         if smallest < 2:
-            result[statistic] = Bounds(
-                reason=f"a category has {smallest} independent pairs; its spread is unknown"
-            )
+            result[statistic] = Bounds(reason=_spread_unknown(smallest), too_few=True)
         elif total < MIN_COMPONENTS:
-            result[statistic] = Bounds(reason=_too_few(total))
+            result[statistic] = Bounds(reason=_too_few(total), too_few=True)
         else:
             note = "" if smallest >= MIN_COMPONENTS else _narrow(smallest)
             result[statistic] = _bounds(drawn[:, list(used)].mean(axis=1), note=note)
@@ -214,6 +214,11 @@ def _bounds(draws: Floats, *, note: str = "") -> Bounds:
 def _constant(values: Floats) -> bool:
     defined = values[~np.isnan(values)]
     return not len(defined) or bool(np.ptp(defined) == 0)
+
+
+def _spread_unknown(n: int) -> str:
+    found = "one independent pair" if n == 1 else "no independent pairs"
+    return f"a category has {found}; its spread is unknown"
 
 
 def _too_few(n: int) -> str:
