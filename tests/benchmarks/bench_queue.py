@@ -3,8 +3,8 @@
 80,000 candidates with 50,000 judgements on PostgreSQL, gunicorn on this machine's cores, load
 from another process on the same cores. A cycle is one item handed out and answered. Each size
 of batch is measured: 1 (two requests a cycle) and 6 (as the page works: it keeps some ahead).
-Peers: Label Studio 1.23 on PostgreSQL, 24,000 items, and the research code's study server, as
-measured on two cores like these (operations notes); ``LABEL_STUDIO_URL`` is not needed.
+Peers: Label Studio 1.23 on PostgreSQL with 24,000 items, and the research code's study server;
+their figures were recorded earlier on two cores like these and are not taken again here.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ def load_row(report: dict[str, Any], items: int) -> Row:
     note = (
         f"claim p50/p95/p99 {claim['p50']:.0f}/{claim['p95']:.0f}/{claim['p99']:.0f} ms "
         f"(Label Studio p99 {next_ms}), answers {answers['p50']:.0f}/{answers['p95']:.0f}/"
-        f"{answers['p99']:.0f} ms (p99 {submit_ms}); study server "
+        f"{answers['p99']:.0f} ms (p99 {submit_ms}); processor ms a cycle: web "
+        f"{report['cpu_ms'][0]:.1f}, database {report['cpu_ms'][1]:.1f}; study server "
         f"{STUDY_SERVER[clients]:.0f} items/s; {report['errors']} errors; peer as recorded"
     )
     return Row(
@@ -126,7 +127,7 @@ def world(candidates: int, judgements: int) -> Iterator[tuple[str, dict[str, Any
                  str(candidates), "--judgements", str(judgements)],
                 env=environment(url), cwd=ROOT, check=True, capture_output=True, text=True,
             )  # fmt: skip
-            yield url, json.loads(made.stdout.splitlines()[-1])
+            yield url, {**json.loads(made.stdout.splitlines()[-1]), "database": name}
         finally:
             admin.execute(f'drop database if exists "{name}" with (force)')
 
@@ -167,6 +168,7 @@ def measure(
     port: int, facts: dict[str, Any], *, clients: int, batch: int, seconds: float
 ) -> dict[str, Any]:
     """One load run by a process of its own."""
+    before = processor_seconds(port, facts["database"])
     done = subprocess.run(
         [sys.executable, "-m", "tests.benchmarks.queue_client", "--port", str(port), "--slug",
          facts["slug"], "--batch", str(batch), "--seconds", str(seconds)],
@@ -174,4 +176,27 @@ def measure(
         env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True,
     )  # fmt: skip
     report: dict[str, Any] = json.loads(done.stdout)
+    after = processor_seconds(port, facts["database"])
+    report["cpu_ms"] = [
+        1000 * (a - b) / max(report["items"], 1) for a, b in zip(after, before, strict=True)
+    ]
     return report
+
+
+def processor_seconds(port: int, database: str) -> tuple[float, float]:
+    """Seconds of processor time of our web processes and of PostgreSQL's for our database.
+
+    They tell what a cycle costs even when other programs take most of the machine.
+    """
+    tick = os.sysconf("SC_CLK_TCK")
+    web = base = 0.0
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            numbers = (folder / "stat").read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue  # it ended while we looked
+        seconds = (int(numbers[11]) + int(numbers[12])) / tick
+        web += seconds if f"127.0.0.1:{port} " in words and "gunicorn" in words else 0
+        base += seconds if f" {database} " in words and "postgres" in words else 0
+    return web, base

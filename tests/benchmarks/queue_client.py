@@ -110,9 +110,7 @@ def main() -> None:
     given = parser.parse_args()
     sessions = json.load(sys.stdin)
     print(
-        json.dumps(
-            asyncio.run(load(given.port, given.slug, sessions, given.batch, given.seconds))
-        )
+        json.dumps(asyncio.run(load(given.port, given.slug, sessions, given.batch, given.seconds)))
     )
 
 

@@ -13,10 +13,10 @@ import django
 
 django.setup()
 
-from django.contrib.auth import SESSION_KEY, get_user_model  # noqa: E402
-from django.contrib.sessions.backends.db import SessionStore  # noqa: E402
-from django.core.management import call_command  # noqa: E402
-from django.db import connection  # noqa: E402
+from django.contrib.auth import SESSION_KEY, get_user_model
+from django.contrib.sessions.backends.db import SessionStore
+from django.core.management import call_command
+from django.db import connection
 
 PAIRS = """
 insert into prompts_contrastpair (slug, version, category_id, prompt, contrast, alt_contrast,
