@@ -41,12 +41,5 @@ function pressed(event) {
   act(element);
 }
 
+// That a form is sent once only is seen to by form.js.
 if (page) document.addEventListener("keydown", pressed);
-
-// One answer per page: a double click must not decide the next item, too.
-page?.querySelectorAll("form:not([data-confirm])").forEach((form) => {
-  form.addEventListener("submit", (event) => {
-    if (form.dataset.sent) event.preventDefault();
-    form.dataset.sent = "1";
-  });
-});

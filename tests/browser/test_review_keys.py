@@ -60,10 +60,10 @@ def test_three_items_are_settled_without_a_mouse(review, page, problems):
     with page.expect_navigation():
         page.keyboard.press("v")
     assert AuditEvent.objects.filter(action="review.revealed").count() == 1
-    assert page.get_by_text("Who said what").is_visible()
+    assert page.get_by_role("heading", name="Who said what").is_visible()
     with page.expect_navigation():
         page.keyboard.press("f")
-    assert page.get_by_text("Nothing to review").is_visible()
+    assert page.get_by_text("Nothing to review").first.is_visible()
     assert Adjudication.objects.last().blind is False
     assert problems == []
 
