@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from django.db.models import Q
 
+from croc_annotate.annotation.answer_shapes import Answer, Result
 from croc_annotate.annotation.batch import WriteBatch
 from croc_annotate.annotation.models import (
     Assignment,
@@ -34,33 +35,6 @@ _JUDGEMENT_COLUMNS = (
     *("item_id", "annotator_id", "verdict", "purpose", "surplus", "set_aside_at"),
     *("superseded_at", "client_key", "answered_at"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a judging page sends about one item."""
-
-    client_key: uuid.UUID
-    item_key: str
-    verdict: str
-    assignment: uuid.UUID | None = None
-    active_ms: int | None = None
-    mode: str = "focus"
-    reason: str = ""
-    remark: str = ""
-    source: str = "web"
-    answered_at: datetime | None = None
-
-
-@dataclass(slots=True)
-class Result:
-    """What became of one answer: stored, duplicate, conflict or refused."""
-
-    client_key: uuid.UUID
-    status: str
-    message: str = ""
-    correct: bool | None = None
-    explanation: str = ""
 
 
 @dataclass(slots=True)

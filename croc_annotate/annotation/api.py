@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from croc_annotate.accounts.access import person as signed_in
 from croc_annotate.accounts.shortcuts import merged_shortcuts
 from croc_annotate.annotation import serializers as shapes
-from croc_annotate.annotation.answers import Answer
+from croc_annotate.annotation.answer_shapes import Answer
 from croc_annotate.annotation.api_base import JudgingView, patiently
 from croc_annotate.annotation.api_input import (
     MOST_ANSWERS,

@@ -8,7 +8,7 @@ from typing import Any
 
 from rest_framework.exceptions import ValidationError
 
-from croc_annotate.annotation.answers import Answer
+from croc_annotate.annotation.answer_shapes import Answer
 from croc_annotate.annotation.models import Mode, Verdict
 
 MOST_ANSWERS = 50

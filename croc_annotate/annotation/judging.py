@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 
-from croc_annotate.annotation.answers import Answer, Result, record_answers
+from croc_annotate.annotation.answers import record_answers
 from croc_annotate.annotation.batch import WriteBatch
 from croc_annotate.annotation.golds import below_threshold
 from croc_annotate.annotation.leases import end_leases, expire_leases, give_back, lock_leases
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from croc_annotate.accounts.models import User
+    from croc_annotate.annotation.answer_shapes import Answer, Result
 
 SKIP_REASONS = ("image_broken", "text_unclear", "other")
 

@@ -15,7 +15,7 @@ from croc_annotate.annotation.stages import quota
 from croc_annotate.lib.textdiff import differing_spans, text_direction, utf16_spans
 
 if TYPE_CHECKING:
-    from croc_annotate.annotation.answers import Result
+    from croc_annotate.annotation.answer_shapes import Result
     from croc_annotate.annotation.models import Campaign, Judgement, Participation
     from croc_annotate.annotation.queue import Claim, Handed
 
@@ -73,7 +73,8 @@ def claim_json(claim: Claim, person: Participation, stage: str) -> dict[str, Any
         "retry_at": claim.retry_at.isoformat() if claim.retry_at else None,
         "stage": stage,
         "items": [handed_json(handed, person.campaign) for handed in claim.items],
-        "progress": progress_json(person),
+        # At the end people look at the numbers: they must be those of now.
+        "progress": progress_json(person, fresh=claim.state in {"finished", "nothing"}),
     }
 
 
@@ -98,9 +99,9 @@ def judgement_json(row: Judgement, *, mark: bool) -> dict[str, Any]:
     }
 
 
-def progress_json(person: Participation) -> dict[str, Any]:
+def progress_json(person: Participation, *, fresh: bool = False) -> dict[str, Any]:
     """Three counts, each with its own name: my answers, my quota, the campaign's items."""
-    complete, total = campaign_totals(person.campaign_id)
+    complete, total = campaign_totals(person.campaign_id, fresh=fresh)
     return {
         "mine": person.answered,
         "quota": quota(person),
@@ -114,10 +115,10 @@ def pace_ms(person: Participation) -> int | None:
     return round(median(person.paces)) if person.paces else None
 
 
-def campaign_totals(campaign_id: int) -> tuple[int, int]:
-    """Complete and all items of the job, at most `TOTALS_SECONDS` old."""
+def campaign_totals(campaign_id: int, *, fresh: bool = False) -> tuple[int, int]:
+    """Complete and all items of the job, at most `TOTALS_SECONDS` old unless ``fresh``."""
     key = f"annotation:totals:{campaign_id}"
-    found: tuple[int, int] | None = cache.get(key)
+    found: tuple[int, int] | None = None if fresh else cache.get(key)
     if found is None:
         row = Item.objects.filter(campaign_id=campaign_id, purpose=Purpose.WORK).aggregate(
             complete=Count("pk", filter=Q(closed_at__isnull=False)), total=Count("pk")

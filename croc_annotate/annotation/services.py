@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from croc_annotate.accounts.services import record_audit
-from croc_annotate.annotation.answers import Answer
+from croc_annotate.annotation.answer_shapes import Answer
 from croc_annotate.annotation.items import (
     close_items,
     make_known_item,

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from croc_annotate.accounts.access import person as signed_in
 from croc_annotate.accounts.selectors import key_context
-from croc_annotate.annotation.answers import Answer
+from croc_annotate.annotation.answer_shapes import Answer
 from croc_annotate.annotation.api_input import read_answer
 from croc_annotate.annotation.crowd import end_submission, open_submission, return_link
 from croc_annotate.annotation.judging import store_answers
@@ -67,7 +67,7 @@ def campaigns(request: HttpRequest) -> HttpResponse:
             "campaign": campaign,
             "mine": person.answered if person else 0,
             "stage": stage_of(person, now) if person else None,
-            "totals": campaign_totals(campaign.pk),
+            "totals": campaign_totals(campaign.pk, fresh=True),
         }
         for campaign, person in campaigns_for(signed_in(request))
     ]
@@ -174,7 +174,7 @@ def end(request: HttpRequest, slug: str) -> HttpResponse:
         "campaign": person.campaign,
         "participation": person,
         "stage": stage_of(person, now).value,
-        "progress": progress_json(person),
+        "progress": progress_json(person, fresh=True),
         "submission": submission,
     }
     if submission is not None and submission.outcome:
@@ -197,7 +197,7 @@ def me(request: HttpRequest, slug: str) -> HttpResponse:
         "campaign": person.campaign,
         "participation": person,
         "stage": stage_of(person, timezone.now()).value,
-        "progress": progress_json(person),
+        "progress": progress_json(person, fresh=True),
         "pace_text": None if pace is None else f"{pace / 1000:.1f}",
         "by_category": category_counts(person),
         "work": summary,

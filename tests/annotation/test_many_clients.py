@@ -17,7 +17,7 @@ import pytest
 from django.db import connection, connections
 from django.utils import timezone
 
-from croc_annotate.annotation.answers import Answer
+from croc_annotate.annotation.answer_shapes import Answer
 from croc_annotate.annotation.api_base import patiently
 from croc_annotate.annotation.models import Assignment, Item, Judgement
 from croc_annotate.annotation.services import (

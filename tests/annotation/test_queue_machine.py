@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from croc_annotate.annotation.answers import Answer
+from croc_annotate.annotation.answer_shapes import Answer
 from croc_annotate.annotation.checks import check_queue
 from croc_annotate.annotation.models import Assignment, Item, Judgement, Participation, Purpose
 from croc_annotate.annotation.services import (
