@@ -1,0 +1,19 @@
+"""Ten times the size of the real benchmark: the memory of an export does not grow with it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.benchmarks.bench_export import FORMATS, MEMORY_LIMIT_MB, World
+
+ROWS = 240_000
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7_200)
+def test_memory_stays_under_the_limit_at_240_000_images(tmp_path):
+    world = World(tmp_path)
+    # Small pictures: the number of rows is the question, not the number of bytes.
+    world.build(ROWS, 32)
+    peaks = {name: world.export(name)[1] for name in FORMATS}
+    assert max(peaks.values()) < MEMORY_LIMIT_MB, peaks
