@@ -58,6 +58,11 @@ class Chart {
     this.width = this.stage.clientWidth;
     if (!this.width) return;
     this.stage.replaceChildren();
+    if (this.kind.table(this.data).length < 2) {
+      const words = document.body.dataset.labelNothing || "Nothing to draw yet.";
+      this.stage.append(make("p", "chart-nothing muted small", words));
+      return;
+    }
     const context = new Context(this.stage, this.figure, this.width);
     this.kind.draw(context, this.data, this.title);
     this.showLegend(context);

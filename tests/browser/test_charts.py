@@ -81,7 +81,7 @@ SHOWN = {
 def draw(live_server, page, problems):
     """Put a chart on a page under the site's own content security policy."""
 
-    def do(kind: str):
+    def do(kind: str, data=None):
         page.goto(f"{live_server.url}/accounts/login/")
         page.evaluate(
             """async ([kind, data]) => {
@@ -94,7 +94,7 @@ def draw(live_server, page, problems):
                 main.append(script);
                 (await import("/static/js/charts.js")).start(main);
             }""",
-            [kind, json.dumps(CHARTS[kind])],
+            [kind, json.dumps(data or CHARTS[kind])],
         )
         return page.locator("figure")
 
@@ -136,6 +136,14 @@ def test_a_chart_is_downloaded_as_csv_svg_and_png(draw, page, kind):
     figure.locator("summary").click()
     figure.locator("table tbody tr").first.wait_for()
     assert figure.locator("table tbody tr").count() == len(rows) - 1
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("kind", ["intervals", "lines", "bars", "matrix"])
+def test_a_chart_without_data_says_so(draw, kind):
+    empty = {"rows": [], "cols": [], "values": [], "series": [], "x": {"type": "time"}, "y": {}}
+    figure = draw(kind, empty)
+    assert "Nothing to draw yet" in figure.inner_text()
 
 
 @pytest.mark.django_db(transaction=True)

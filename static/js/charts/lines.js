@@ -12,11 +12,10 @@ function xScale(data, range) {
 }
 
 /** Few dates, each short: with the year only where several years are shown. */
-function sparseDates(axis, x, count) {
+function sparseDates(axis, x, count, height) {
   const [from, to] = x.domain();
   const format = d3.utcFormat(to - from > 400 * 86_400_000 ? "%b %Y" : "%-d %b");
-  const [top] = [axis.select(".tick line").attr("y2")];
-  axis.call(d3.axisBottom(x).ticks(count).tickFormat(format).tickPadding(8).tickSize(Number(top)));
+  axis.call(d3.axisBottom(x).ticks(count).tickFormat(format).tickPadding(8).tickSize(-height));
   axis.select(".domain").remove();
 }
 
@@ -33,7 +32,7 @@ export function draw(context, data, title) {
   const y = linear([0, ...values], data.y.domain, [bottom, top]);
   const svg = context.svg(height, title);
   const axis = bottomAxis(svg, x, { top, bottom, ticks: context.narrow ? 4 : 7, format: data.x.type === "number" ? data.x.format : null, label: data.x.label, width: right });
-  if (data.x.type === "time") sparseDates(axis, x, Math.max(2, Math.floor((right - left) / 90)));
+  if (data.x.type === "time") sparseDates(axis, x, Math.max(2, Math.floor((right - left) / 90)), bottom - top);
   if (data.x.type === "ordinal" && data.series[0]?.points.length > 8) {
     axis.selectAll(".tick text").attr("transform", "rotate(-35)").attr("text-anchor", "end");
   }
