@@ -79,12 +79,13 @@ def build_board(
     """
     evaluations = evaluate_all(layout, scores, policy=policy, halves=halves, sparse=sparse)
     results = {n: metric_result(n, e, scores=scores[n]) for n, e in evaluations.items()}
-    drawn = bootstrap(layout, {n: e.values for n, e in evaluations.items()}, draws=draws, seed=seed)
+    values = {n: e.values for n, e in evaluations.items()}
+    drawn = bootstrap(layout, values, draws=draws, seed=seed)
     ranked = _ranked(results, reference)
     differences = _differences(ranked, drawn)
-    groups = letter_groups(list(ranked), differences) if differences or len(ranked) == 1 else {}
+    groups = letter_groups(list(ranked), differences) if differences else {}
     places = _places(ranked)
-    entries = [
+    entries = tuple(
         Entry(
             name=name,
             label=(labels or {}).get(name, name),
@@ -93,12 +94,12 @@ def build_board(
             bounds=drawn.bounds[name],
             reference=name in reference,
             rank=places.get(name),
-            group=groups.get(name, "") if len(ranked) > 1 else "",
+            group=groups.get(name, ""),
             facts=(facts or {}).get(name, {}),
         )
         for name in _display_order(results, ranked, reference)
-    ]
-    return Board(layout, policy, tuple(entries), tuple(differences), drawn)
+    )
+    return Board(layout, policy, entries, tuple(differences), drawn)
 
 
 def board_json(board: Board) -> dict[str, Any]:
