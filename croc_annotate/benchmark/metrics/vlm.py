@@ -69,8 +69,7 @@ def logits_after_prefix(
     ids, mask = right_padded(tails, device)
     kept, place = torch.unique(last_positions(mask), return_inverse=True)
     logits = model(
-        input_ids=ids,
-        attention_mask=torch.cat([prefix["attention_mask"][rows], mask], dim=1),
+        input_ids=ids,  # no mask: all prefixes are equally long, and padding stands behind
         use_cache=True,
         logits_to_keep=kept,
         **{name: cache},

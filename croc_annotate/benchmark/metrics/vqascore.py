@@ -139,7 +139,8 @@ class VqaScore:
         tails = [self._tails(job) for job in jobs]
         lengths = inputs["attention_mask"].sum(dim=1).tolist()
         starts = [length - len(own[0]) for length, own in zip(lengths, tails, strict=True)]
-        if len(set(starts)) > 1:  # images of different size: one by one
+        if len(set(starts)) > 1 or len({len(own) for own in tails}) > 1:
+            # Images of different size, or not equally many texts: one by one.
             return torch.cat([self._shared([job]) for job in jobs])
         for row, (start, own) in enumerate(zip(starts, tails, strict=True)):
             if inputs["input_ids"][row, start : start + len(own[0])].tolist() != own[0]:
