@@ -93,6 +93,7 @@ class Page {
   useSession(session) {
     this.stage = session.stage;
     this.showProgress(session);
+    this.status.showEnd(session.ends_at);
     if (session.shortcuts) this.useShortcuts(session.shortcuts);
     if (session.stage === "paused" || session.stage === "ended") this.end({ state: session.stage });
     if (session.stage === "consent" || session.stage === "guideline") this.reloadWhenSaved();

@@ -58,6 +58,14 @@ export class Status {
   }
 
   showPace(ms) {
-    this.pace.textContent = ms ? say(this.words, "pace", { s: (ms / 1000).toFixed(1) }) : "";
+    this.paceText = ms ? say(this.words, "pace", { s: (ms / 1000).toFixed(1) }) : "";
+    this.pace.textContent = [this.paceText, this.endText].filter(Boolean).join(" · ");
+  }
+
+  /** A study with a time limit says when it is over. */
+  showEnd(iso) {
+    const time = iso && new Date(iso).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+    this.endText = time ? say(this.words, "until", { time }) : "";
+    this.pace.textContent = [this.paceText, this.endText].filter(Boolean).join(" · ");
   }
 }
