@@ -106,7 +106,10 @@ def report(request: HttpRequest) -> HttpResponse:
 def report_context(snapshot: StatisticsSnapshot, pairs: Context) -> Context:
     """Tables and charts of the agreement page."""
     data = snapshot.data
-    by = data["by"]
+    by = {
+        name: {label: data["by"][name][label] for label in labels}
+        for name, labels in data["order"].items()
+    }
     return {
         "snapshot": snapshot,
         "report": data,

@@ -56,6 +56,8 @@ def report_of(
             found["by"][TEXT_ROLE]["other"] = other["all"]
     if other:
         found["other"] = other
+    # Databases sort the keys of JSON: the order of the labels is kept apart.
+    found["order"] = {name: list(rows) for name, rows in found["by"].items()}
     found["campaign"] = data.campaign.slug
     found["simulated"] = data.campaign.is_simulated
     found["first_two_votes_only"] = adaptive

@@ -32,7 +32,9 @@ def _agreement(campaign: Campaign) -> Iterator[Line]:
     yield ["part", "label", *COUNTS, *NUMBERS, *bounds, "undefined"]
     groups = [("all", "all", data["all"])]
     groups += [
-        (part, label, row) for part, rows in data["by"].items() for label, row in rows.items()
+        (part, label, data["by"][part][label])
+        for part, labels in data["order"].items()
+        for label in labels
     ]
     for part, label, row in groups:
         ends = [row["intervals"][n][end] for n in with_intervals for end in ("low", "high")]

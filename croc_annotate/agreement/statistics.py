@@ -45,9 +45,10 @@ _LOCK_SECONDS = 600
 _AUDITED = (
     "judgements.set_aside",
     "judgements.reinstated",
-    "review.sent_back",
+    "items.more_judgements",
+    "items.closed",
     "review.pair_defective",
-    "review.decided",
+    "review.withdrawn",
 )
 
 
@@ -137,7 +138,10 @@ def newest(campaign: Campaign, kind: str) -> StatisticsSnapshot | None:
 
 
 def renew(*, campaign: Campaign) -> bool:
-    """Compute the statistics unless somebody else is at it; tells whether it was done."""
+    """Compute old statistics unless somebody else is at it; tells whether it was done."""
+    found = newest(campaign, KINDS[0])
+    if found is not None and found.parameters == fingerprint(campaign):
+        return False  # a page asked twice before a worker came to it
     key = f"agreement-renew-{campaign.pk}"
     if not cache.add(key, 1, _LOCK_SECONDS):
         return False

@@ -63,6 +63,13 @@ def test_the_agreement_page_shows_the_numbers_of_the_report(client, admin):
     assert "As of" in body
 
 
+def test_categories_stand_in_their_order(client, admin):
+    order = ["action", "body_parts", "counting", "negation", "shapes", "spatial_relation"]
+    judged_campaign(["aaa", "rrr"] * 6, categories=order[::-1] * 2)
+    tables = get(client, "report").context["tables"]
+    assert [row["label"] for row in tables[0]["rows"]] == order
+
+
 @pytest.mark.field_case(32)
 def test_alpha_never_stands_alone(client, admin):
     judged_campaign(["aa"] * 40 + ["ar"], min_judgements=2)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.core.cache import cache
 from django.utils import timezone
 
 from croc_annotate.agreement.models import ItemConsensus, StatisticsSnapshot
 from croc_annotate.agreement.snapshots import current_statistics
-from croc_annotate.agreement.statistics import compute_statistics
+from croc_annotate.agreement.statistics import compute_statistics, renew
+from croc_annotate.agreement.tasks import renew_stale_statistics
+from croc_annotate.celery import app
 from tests.agreement.rows import judged_campaign, rendered_candidate
 from tests.factories import make_pair
 
@@ -75,7 +78,10 @@ def test_an_unchanged_campaign_is_not_computed_again():
 def test_quick_statistics_are_renewed_at_once_when_rows_changed():
     judged = judged_campaign(["aaa", "rrr"])
     before = current_statistics(campaign=judged.campaign, kind="overview")
+    StatisticsSnapshot.objects.update(seconds=0.1)
     judged.correct(item=0, rater=0, verdict="reject")
+    patient = current_statistics(campaign=judged.campaign, kind="overview", patience=3600)
+    assert patient.pk == before.pk
     after = current_statistics(campaign=judged.campaign, kind="overview")
     assert after.pk != before.pk
     assert after.as_of > before.as_of
@@ -119,3 +125,43 @@ def test_rules_are_compared_with_refusals_in_words():
     rows = {r["title"]: r for r in compute_statistics(campaign=two.campaign)["rules"]["rows"]}
     assert rows["posterior ≥ 0.95"]["verified"] is None
     assert rows["posterior ≥ 0.95"]["refused"]
+
+
+def test_a_task_that_comes_twice_computes_once():
+    judged = judged_campaign(["aaa"])
+    compute_statistics(campaign=judged.campaign)
+    judged.correct(item=0, rater=0, verdict="reject")
+    assert renew(campaign=judged.campaign) is True
+    assert renew(campaign=judged.campaign) is False
+    assert StatisticsSnapshot.objects.filter(kind="report").count() == 2
+
+
+def test_two_workers_do_not_compute_at_once():
+    judged = judged_campaign(["aaa"])
+    cache.add(f"agreement-renew-{judged.campaign.pk}", 1, 60)
+    assert renew(campaign=judged.campaign) is False
+    cache.delete(f"agreement-renew-{judged.campaign.pk}")
+
+
+def test_the_clockwork_renews_what_has_changed_and_leaves_drafts_alone():
+    judged = judged_campaign(["aaa"])
+    draft = judged_campaign(["aaa"], state="draft")
+    renew_stale_statistics()
+    renew_stale_statistics()
+    assert StatisticsSnapshot.objects.filter(campaign=judged.campaign, kind="report").count() == 1
+    assert not StatisticsSnapshot.objects.filter(campaign=draft.campaign).exists()
+
+
+def test_without_a_broker_the_page_shows_what_is_there(settings):
+    judged = judged_campaign(["aaa"])
+    before = current_statistics(campaign=judged.campaign, kind="overview")
+    StatisticsSnapshot.objects.update(seconds=3.0)
+    judged.correct(item=0, rater=0, verdict="reject")
+    app.conf.task_always_eager = False
+    app.conf.broker_url = "redis://127.0.0.1:1/0"
+    later = timezone.now() + timedelta(minutes=5)
+    try:
+        found = current_statistics(campaign=judged.campaign, kind="overview", now=later)
+    finally:
+        app.conf.task_always_eager = True
+    assert found.pk == before.pk
