@@ -31,7 +31,7 @@ TITLE = "Demo: drawn scenes"
 # drawings have a known truth that gold and practice items use.
 GENERATORS = {
     SLUG: (LABEL, 0.3),
-    "scenes_loose": ("Scenes, loose hand (drawn, not generated)", 0.5),
+    "scenes_loose": ("Scenes, loose hand (drawn, not generated)", 0.4),
 }
 KNOWN = "scenes_known"
 KNOWN_LABEL = "Scenes with known answers (drawn, not generated)"
@@ -79,7 +79,7 @@ def make_campaign(*, actor: User, since: datetime) -> Campaign:
         reference_rate=0.7,
         cross_rate=0.7,
         min_distance=12,
-        gold_rate=0.08,
+        gold_rate=0.15,
         gold_minimum=8,
         gold_threshold=0.55,
         practice_items=PRACTICE_ITEMS,

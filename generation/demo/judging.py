@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from croc_annotate.agreement.models import Adjudication
 from croc_annotate.agreement.reviewing import adjudicate
 from croc_annotate.agreement.selectors import campaign_consensus
-from croc_annotate.annotation.answers import Answer
+from croc_annotate.annotation.answer_shapes import Answer
 from croc_annotate.annotation.models import Item, Judgement, Purpose
 from croc_annotate.annotation.people import find_participation, give_consent, read_guideline
 from croc_annotate.annotation.services import claim_items, store_answers
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from croc_annotate.annotation.models import Campaign
 
 SHARE = 0.8
-SITTING = 20
+SITTING = 12  # a claim brings at most one gold item
 SOURCE = "simulated"
 
 
@@ -51,15 +51,21 @@ def judge(
     """
     people = {person.username: person for person in CAST}
     wanted = wanted_judgements(campaign)
-    idle = 0
-    turn = 0
-    while (given := given_judgements(campaign)) < wanted and idle < len(users):
-        user = users[turn % len(users)]
+    working = list(users)
+    while working and (given := given_judgements(campaign)) < wanted:
+        user = _least_advanced(campaign, working)
         moment = since + (until - since) * (given / wanted)
         done = _sitting(campaign, user, people[user.username], moment)
-        idle = 0 if done else idle + 1
-        turn += 1
+        if not done:  # paused by gold, or nothing left for this person
+            working.remove(user)
         yield done
+
+
+def _least_advanced(campaign: Campaign, users: list[User]) -> User:
+    """Who is least far in the queue: so items are finished rather than many begun."""
+    rows = campaign.participations.values_list("annotator_id", "cursor")
+    cursors = dict(rows)
+    return min(users, key=lambda user: (cursors.get(user.pk, 0), user.pk))
 
 
 def _sitting(campaign: Campaign, user: User, person: Simulated, now: datetime) -> int:
