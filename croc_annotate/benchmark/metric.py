@@ -168,6 +168,33 @@ class MetricFactory(Protocol):
         """Build the metric; raises MetricError with one sentence on what is missing."""
 
 
+def check_options(options: MetricOptions, name: str, *known: str, prompt: str | None = None) -> str:
+    """Refuse what the metric does not know; the question to ask (`prompt` is the default one).
+
+    A misspelt option that is passed over in silence gives scores that nobody asked for.
+    """
+    for key in options.extra:
+        if key not in known:
+            has = f"it has {', '.join(known)}" if known else "it has none"
+            raise MetricError(f"Metric {name!r} has no option {key!r}; {has}.")
+    if prompt is None:
+        if options.prompt is not None:
+            raise MetricError(f"Metric {name!r} asks no question: it takes no prompt.")
+        return ""
+    question = options.prompt if options.prompt is not None else prompt
+    if "{text}" not in question:
+        raise MetricError(f"The prompt of {name!r} needs {{text}} where the text shall stand.")
+    return question
+
+
+def whole_number(options: MetricOptions, key: str, default: int) -> int:
+    """An option that is a whole number, at least 1."""
+    stated = options.extra.get(key, str(default))
+    if not stated.isdecimal() or int(stated) < 1:
+        raise MetricError(f"{key}={stated!r} is no whole number of at least 1.")
+    return int(stated)
+
+
 def as_score(value: float) -> float | None:
     """A finite float, or None: NaN and infinity are missing scores, not numbers."""
     return float(value) if math.isfinite(value) else None

@@ -25,6 +25,7 @@ from croc_annotate.benchmark.metric import (
     ScoreBatch,
     as_score,
     check_batch,
+    check_options,
     nested,
     pixels_of,
 )
@@ -49,6 +50,7 @@ class Blip2Itm:
     needs: ImageNeed = "pixels"
 
     def __init__(self, *, options: MetricOptions) -> None:
+        check_options(options, "blip2-itm")
         self._device = torch_support.pick_device(options.device)
         default = "float16" if self._device.type == "cuda" else "float32"
         self._dtype = torch_support.pick_dtype(options.dtype, default=default)

@@ -31,7 +31,9 @@ from croc_annotate.benchmark.metric import (
     MetricOptions,
     ScoreBatch,
     check_batch,
+    check_options,
     pixels_of,
+    whole_number,
 )
 from croc_annotate.benchmark.metrics import torch_support
 from croc_annotate.benchmark.metrics.image_preprocessing import (
@@ -59,6 +61,7 @@ class BlipVqa:
     needs: ImageNeed = "pixels"
 
     def __init__(self, *, options: MetricOptions) -> None:
+        check_options(options, "bvqa-hf", "chunker", "enc_token_id")
         self._device = torch_support.pick_device(options.device)
         self._dtype = torch_support.pick_dtype(options.dtype, default="float32")
         self._checkpoint = torch_support.find_checkpoint(options, default=MODEL)
@@ -66,7 +69,7 @@ class BlipVqa:
             torch_support.load_image_processor(self._checkpoint)
         )
         self._tokenizer = torch_support.load_part(AutoTokenizer, self._checkpoint)
-        self._enc = int(options.extra.get("enc_token_id", ENC))
+        self._enc = whole_number(options, "enc_token_id", ENC)
         self._chunker_name = options.extra.get("chunker", f"spacy:{SPACY_MODEL}")
         self._chunker = load_chunker(self._chunker_name)
         self._chunks: dict[str, list[str]] = {}

@@ -33,6 +33,7 @@ from croc_annotate.benchmark.metric import (
     ScoreBatch,
     as_score,
     check_batch,
+    check_options,
     nested,
     pixels_of,
 )
@@ -117,7 +118,7 @@ class ClipFlanT5:
         self._device = torch_support.pick_device(options.device)
         default = "float32" if self._device.type == "cpu" else "bfloat16"
         self._dtype = torch_support.pick_dtype(options.dtype, default=default)
-        self._question = options.prompt or QUESTION
+        self._question = check_options(options, "clip-flant5", "tokenizer", prompt=QUESTION)
         self._checkpoint = torch_support.find_checkpoint(options, default=MODEL)
         self._config: dict[str, Any] = json.loads(
             torch_support.fetch(self._checkpoint, "config.json").read_text("utf-8")

@@ -20,6 +20,7 @@ from croc_annotate.benchmark.metric import (
     MetricError,
     MetricFacts,
     MetricOptions,
+    check_options,
     pixels_of,
 )
 from croc_annotate.benchmark.metrics import torch_support
@@ -41,6 +42,7 @@ class ClipScore(DualEncoderScoring):
 
     def __init__(self, *, options: MetricOptions) -> None:
         super().__init__()
+        check_options(options, "clipscore", "preprocessing")
         self._device = torch_support.pick_device(options.device)
         self._dtype = torch_support.pick_dtype(options.dtype, default="float32")
         self._checkpoint = torch_support.find_checkpoint(options, default=MODEL)

@@ -40,8 +40,10 @@ from croc_annotate.benchmark.metric import (
     ScoreBatch,
     as_score,
     check_batch,
+    check_options,
     nested,
     pixels_of,
+    whole_number,
 )
 from croc_annotate.benchmark.metrics import torch_support, vlm
 from croc_annotate.benchmark.metrics.checkpoint_files import read_weights, weight_names
@@ -84,8 +86,8 @@ class CrocScore:
         self._device = torch_support.pick_device(options.device)
         default = "float32" if self._device.type == "cpu" else "bfloat16"
         self._dtype = torch_support.pick_dtype(options.dtype, default=default)
-        self._question = options.prompt or QUESTION
-        self._side = int(options.extra.get("side", SIDE))
+        self._question = check_options(options, "crocscore", "side", prompt=QUESTION)
+        self._side = whole_number(options, "side", SIDE)
         self._checkpoint = torch_support.find_checkpoint(options, default=MODEL)
         published: dict[str, Any] = json.loads(
             torch_support.fetch(self._checkpoint, "config.json").read_text("utf-8")

@@ -16,6 +16,7 @@ from croc_annotate.benchmark.metric import (
     MetricOptions,
     ScoreBatch,
     check_batch,
+    check_options,
 )
 from croc_annotate.lib.hashing import canonical_json, sha256_text
 
@@ -34,6 +35,7 @@ class HumanMetric:
     needs: ImageNeed = "hash"
 
     def __init__(self, *, options: MetricOptions) -> None:
+        check_options(options, "human")
         if not options.reference_votes:
             raise MetricError(NO_VOTES)
         self._votes = dict(options.reference_votes)

@@ -31,7 +31,9 @@ from croc_annotate.benchmark.metric import (
     MetricFacts,
     MetricMemoryError,
     MetricOptions,
+    check_options,
     pixels_of,
+    whole_number,
 )
 from croc_annotate.benchmark.metrics.dual_encoder import DualEncoderScoring, unit_rows
 from croc_annotate.benchmark.metrics.image_preprocessing import (
@@ -76,6 +78,7 @@ class OnnxDualEncoder(DualEncoderScoring):
 
     def __init__(self, *, options: MetricOptions) -> None:
         super().__init__()
+        check_options(options, "onnx-dual-encoder", "threads")
         if options.dtype not in {None, "float32"}:
             raise MetricError("onnx-dual-encoder computes as the model was exported: no --dtype.")
         if options.device not in {None, "auto", "cpu"}:
@@ -86,7 +89,7 @@ class OnnxDualEncoder(DualEncoderScoring):
                 f"onnx-dual-encoder reads a folder, and there is none at {self._folder}."
             )
         self._layout = read_layout(self._folder)
-        self._threads = int(options.extra.get("threads", "1"))
+        self._threads = whole_number(options, "threads", 1)
         self._tokenizer = _load_tokenizer(self._folder, self._layout)
         self._image = self._text = None
         self._revision = f"sha256:{folder_digest(self._folder)}"

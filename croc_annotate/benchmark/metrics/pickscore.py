@@ -14,7 +14,13 @@ import numpy as np
 import torch
 from transformers import AutoTokenizer, CLIPModel
 
-from croc_annotate.benchmark.metric import ImageInput, MetricFacts, MetricOptions, pixels_of
+from croc_annotate.benchmark.metric import (
+    ImageInput,
+    MetricFacts,
+    MetricOptions,
+    check_options,
+    pixels_of,
+)
 from croc_annotate.benchmark.metrics import torch_support
 from croc_annotate.benchmark.metrics.dual_encoder import DualEncoderScoring, unit_rows
 from croc_annotate.benchmark.metrics.image_preprocessing import (
@@ -35,6 +41,7 @@ class PickScore(DualEncoderScoring):
 
     def __init__(self, *, options: MetricOptions) -> None:
         super().__init__()
+        check_options(options, "pickscore", "processor")
         self._device = torch_support.pick_device(options.device)
         self._dtype = torch_support.pick_dtype(options.dtype, default="float32")
         self._checkpoint = torch_support.find_checkpoint(options, default=MODEL)

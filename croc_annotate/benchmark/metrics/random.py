@@ -11,6 +11,7 @@ from croc_annotate.benchmark.metric import (
     MetricOptions,
     ScoreBatch,
     check_batch,
+    check_options,
 )
 from croc_annotate.lib.hashing import stable_unit
 
@@ -24,6 +25,7 @@ class RandomMetric:
     needs: ImageNeed = "hash"
 
     def __init__(self, *, options: MetricOptions) -> None:
+        check_options(options, "random")
         self._seed = options.seed
 
     def describe(self) -> MetricFacts:

@@ -19,6 +19,7 @@ from croc_annotate.benchmark.metric import (
     MetricError,
     MetricFacts,
     MetricOptions,
+    check_options,
     pixels_of,
 )
 from croc_annotate.benchmark.metrics import torch_support
@@ -40,6 +41,7 @@ class SiglipScore(DualEncoderScoring):
 
     def __init__(self, *, options: MetricOptions) -> None:
         super().__init__()
+        check_options(options, "siglip")
         self._device = torch_support.pick_device(options.device)
         self._dtype = torch_support.pick_dtype(options.dtype, default="float32")
         self._checkpoint = torch_support.find_checkpoint(options, default=MODEL)

@@ -27,6 +27,7 @@ from croc_annotate.benchmark.metric import (
     ScoreBatch,
     as_score,
     check_batch,
+    check_options,
     nested,
     pixels_of,
 )
@@ -59,9 +60,7 @@ class VqaScore:
         self._device = torch_support.pick_device(options.device)
         default = "float32" if self._device.type == "cpu" else "bfloat16"
         self._dtype = torch_support.pick_dtype(options.dtype, default=default)
-        self._question = options.prompt or QUESTION
-        if "{text}" not in self._question:
-            raise MetricError("The prompt of vqascore needs {text} where the text shall stand.")
+        self._question = check_options(options, "vqascore", "answer", prompt=QUESTION)
         self._answer = options.extra.get("answer", ANSWER)
         self._checkpoint = torch_support.find_checkpoint(options, default=MODEL)
         config = json.loads(torch_support.fetch(self._checkpoint, "config.json").read_text("utf-8"))

@@ -38,6 +38,7 @@ from croc_annotate.benchmark.metric import (
     ScoreBatch,
     as_score,
     check_batch,
+    check_options,
     nested,
 )
 
@@ -51,6 +52,11 @@ ANSWER = "Yes"
 TOP = 20  # as many as the API gives
 LONGEST_PAUSE = 60.0
 TOKENS_OF_A_CALL = 2_000  # reserved for a call before its real use is known
+
+OPTIONS = (
+    "base_url", "requests_per_minute", "max_usd", "usd_per_million_input",
+    "usd_per_million_output", "parallel", "retries", "timeout", "detail",
+)  # fmt: skip
 
 _TYPES = {
     b"\x89PNG\r\n\x1a\n": "image/png",
@@ -135,7 +141,7 @@ class VqaScoreOpenAi:
     def __init__(self, *, options: MetricOptions) -> None:
         extra = options.extra
         self._model = options.model or MODEL
-        self._question = options.prompt or QUESTION
+        self._question = check_options(options, "vqascore-openai", *OPTIONS, prompt=QUESTION)
         base = extra.get("base_url") or os.environ.get("OPENAI_BASE_URL") or BASE_URL
         if not base.startswith(("http://", "https://")):
             raise MetricError(f"base_url must begin with http:// or https://, not {base!r}.")

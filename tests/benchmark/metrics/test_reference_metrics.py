@@ -91,3 +91,23 @@ def test_scores_are_cut_back_into_their_rows_or_refused():
     assert nested([1.0, None, 3.0], [["a", "b"], [], ["c"]]) == [[1.0, None], [], [3.0]]
     with pytest.raises(MetricError):
         nested([1.0], [["a", "b"]])
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "sentence"),
+    [
+        ("random", {"extra": {"sead": "1"}}, "Metric 'random' has no option 'sead'; it has none."),
+        ("random", {"prompt": "Is it {text}?"}, "Metric 'random' asks no question"),
+        (
+            "onnx-dual-encoder",
+            {"extra": {"thread": "2"}},
+            "has no option 'thread'; it has threads.",
+        ),
+        ("onnx-dual-encoder", {"extra": {"threads": "two"}}, "threads='two' is no whole number"),
+        ("onnx-dual-encoder", {"extra": {"threads": "0"}}, "threads='0' is no whole number"),
+    ],
+)
+def test_a_misspelt_option_is_not_passed_over(name, options, sentence):
+    with pytest.raises(MetricError) as caught:
+        registry.create(name, options=MetricOptions(**options))
+    assert sentence in str(caught.value)
