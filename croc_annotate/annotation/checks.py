@@ -59,8 +59,10 @@ def _check_leases(campaign: Campaign) -> Iterator[str]:
 
 def _check_participations(campaign: Campaign) -> Iterator[str]:
     for person in Participation.objects.filter(campaign=campaign):
-        mine = Judgement.objects.current().filter(
-            campaign=campaign, annotator_id=person.annotator_id, source="web"
+        mine = (
+            Judgement.objects.current()
+            .filter(campaign=campaign, annotator_id=person.annotator_id)
+            .exclude(source="import")
         )
         answered = mine.exclude(purpose=Purpose.TRAINING).count()
         gold = mine.filter(purpose=Purpose.GOLD).select_related("item")
