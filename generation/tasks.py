@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import time
 from typing import TYPE_CHECKING, Any
 
 from celery import shared_task, signals
@@ -12,7 +14,7 @@ from kombu.exceptions import ChannelError, OperationalError
 
 from croc_annotate.candidates.claims import Group, waiting_groups
 from croc_annotate.celery import app
-from generation.pipeline import DeviceLost, OutOfBudget, PipelineError
+from generation.pipeline import DeviceLost, PipelineError
 from generation.worker import Worker
 
 if TYPE_CHECKING:
@@ -21,25 +23,27 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 QUEUE = "gpu"
-_RETRY_SECONDS = 60
+_PAUSE_SECONDS = 60
 _RING_AT_MOST = 500
 _worker: Worker | None = None
+_unusable: dict[int, float] = {}  # generator -> when this process tries it again
 
 
 @shared_task(name="generation.tasks.render_group", acks_late=True)
 def render_group(generator_id: int, pair_id: int, side: str) -> None:
     """Render what one pair's side still lacks from one generator. Safe to run twice or never."""
+    if time.monotonic() < _unusable.get(generator_id, 0.0):
+        return  # its candidates wait in the rows; we are rung again when the queue is empty
     group = Group(generator_id, pair_id, side)
     try:
         tally = worker().render_group(group)
-    except OutOfBudget as error:
-        logger.error("%s", error)  # noqa: TRY400 - the sentence says all
     except DeviceLost as error:
         # The process cannot use the device again; its supervisor starts a fresh one.
         raise WorkerShutdown(str(error)) from error
     except PipelineError as error:
-        logger.error("Again in %d s: %s", _RETRY_SECONDS, error)  # noqa: TRY400
-        _ring(group, countdown=_RETRY_SECONDS)
+        # Without a new message: those of a source that is down would multiply.
+        logger.error("Not before %d s from now: %s", _PAUSE_SECONDS, error)  # noqa: TRY400
+        _unusable[generator_id] = time.monotonic() + _PAUSE_SECONDS
     else:
         if tally.stopped:
             _ring(group)
@@ -79,7 +83,8 @@ def ring_for_forgotten_work() -> None:
 def worker() -> Worker:
     """This process's worker, started when it is first needed."""
     global _worker
-    if _worker is None:
+    # Under the prefork pool a child finds its parent's worker, whose heart does not beat here.
+    if _worker is None or _worker.pid != os.getpid():
         _worker = Worker(queue=QUEUE)
         _worker.heart.chores.append(ring_for_forgotten_work)
         _worker.start()

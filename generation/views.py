@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
-from django.conf import settings
 from django.contrib import messages
 from django.db import transaction
 from django.shortcuts import redirect, render
@@ -40,7 +38,10 @@ def live(request: HttpRequest) -> HttpResponseBase:
 @require_POST
 @admins_only
 def retry(request: HttpRequest) -> HttpResponseBase:
-    """Ask again for the failures of one generator that share a reason."""
+    """Ask again for the failures of one generator that share a reason.
+
+    Nothing is enqueued here: a living worker that runs out of messages looks at the rows.
+    """
     reason, generator = request.POST.get("reason", ""), request.POST.get("generator", "")
     with transaction.atomic():
         count = retry_failed(candidates=failed_for(reason=reason, generator=generator))
@@ -51,14 +52,10 @@ def retry(request: HttpRequest) -> HttpResponseBase:
             subject_id=generator,
             details={"reason": reason, "candidates": count},
         )
-        if count and settings.REDIS_URL:
-            from generation.tasks import ring_for_forgotten_work
-
-            transaction.on_commit(partial(ring_for_forgotten_work))
     said = ngettext("%(n)d image is asked for again.", "%(n)d images are asked for again.", count)
     messages.success(request, said % {"n": count})
     return redirect("generation:status")
 
 
 def _context() -> dict[str, object]:
-    return {"status": generation_status(at=timezone.now()), "has_queue": bool(settings.REDIS_URL)}
+    return {"status": generation_status(at=timezone.now())}

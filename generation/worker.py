@@ -65,7 +65,8 @@ class Worker:
     """One process on one device. Not shared between threads."""
 
     def __init__(self, *, queue: str = "gpu") -> None:
-        self.name = f"{socket.gethostname()[:60]}:{os.getpid()}:{secrets.token_hex(2)}"
+        self.pid = os.getpid()
+        self.name = f"{socket.gethostname()[:60]}:{self.pid}:{secrets.token_hex(2)}"
         self.stop = threading.Event()
         self.heart = Heart(self.name, queue)
         self._loaded: _Loaded | None = None
