@@ -32,8 +32,9 @@ class FittingBatches:
             done: set[int] = set()
             try:
                 for outcome in self.pipeline.render(text, part):
-                    done.add(outcome.seed)
-                    yield outcome
+                    if outcome.seed in part and outcome.seed not in done:
+                        done.add(outcome.seed)
+                        yield outcome
                 self._errors = 0
                 yield from self._failed(part, done, "the pipeline answered with no image")
                 done = set(part)

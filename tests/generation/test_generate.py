@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 from pathlib import Path
 
@@ -186,7 +187,7 @@ def test_a_pipeline_is_loaded_once_and_works_text_by_text(tmp_path: Path) -> Non
         "load one", "close one", "load two", "close two",
     ]  # fmt: skip
     texts = [line.rsplit(" ", 1)[0] for line in lines if line.startswith("render")]
-    changes = sum(a != b for a, b in zip(texts, texts[1:], strict=False))
+    changes = sum(a != b for a, b in itertools.pairwise(texts))
     assert changes == 2 * 2 * len(pairs) - 1
 
 

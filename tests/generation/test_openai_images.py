@@ -195,7 +195,7 @@ def test_a_service_that_stays_away_leaves_its_candidates_waiting_and_a_later_run
 
 def test_the_spending_cap_is_never_passed_and_switches_the_generator_off(service: Service) -> None:
     generator = make_generator(service, price_per_image=0.04, max_spend=0.2)
-    with pytest.raises(CommandError, match="max_spend of 0.20"):
+    with pytest.raises(CommandError, match=r"max_spend of 0\.20"):
         generate("1-10")
     assert len(service.asked) <= 5
     assert Candidate.objects.rendered().count() == len(service.asked)

@@ -193,7 +193,7 @@ def test_half_precision_draws_too(runner) -> None:
 
 def test_guidance_of_one_needs_no_negative_embedding(runner) -> None:
     loaded = runner("sd3", guidance=1.0)
-    assert set(k for k, v in loaded.embed(TEXT).items() if v is not None) == {
+    assert {k for k, v in loaded.embed(TEXT).items() if v is not None} == {
         "prompt_embeds",
         "pooled_prompt_embeds",
     }
