@@ -82,8 +82,10 @@ def build_board(
     values = {n: e.values for n, e in evaluations.items()}
     drawn = bootstrap(layout, values, draws=draws, seed=seed)
     ranked = _ranked(results, reference)
-    differences = _differences(ranked, drawn)
-    groups = letter_groups(list(ranked), differences) if differences else {}
+    # What has too few pairs for an interval is not tested, and gets no letter either.
+    tested = {n: v for n, v in ranked.items() if not drawn.bounds[n][AVERAGE]["overall"].too_few}
+    differences = _differences(tested, drawn)
+    groups = letter_groups(list(tested), differences) if differences else {}
     places = _places(ranked)
     entries = tuple(
         Entry(
@@ -175,15 +177,10 @@ def _places(ranked: Mapping[str, float]) -> dict[str, int]:
     return {name: 1 + sum(v > value for v in values) for name, value in ranked.items()}
 
 
-def _differences(ranked: Mapping[str, float], drawn: Bootstrap) -> list[Difference]:
-    """Differences of all ranked pairs; none where the average has no interval for want of pairs."""
+def _differences(tested: Mapping[str, float], drawn: Bootstrap) -> list[Difference]:
+    """Differences of all pairs of the tested metrics, on the same draws."""
     draws = drawn.draws.get("overall", {})
-    supported = {
-        name: value
-        for name, value in ranked.items()
-        if not drawn.bounds[name][AVERAGE]["overall"].too_few
-    }
-    return all_differences(supported, draws) if len(supported) > 1 else []
+    return all_differences(tested, draws) if len(tested) > 1 else []
 
 
 def _display_order(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from functools import lru_cache
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from celery import shared_task
@@ -16,13 +16,13 @@ from croc_annotate.benchmark.benchmarking import (
     score_range,
     wanted_tasks,
 )
-from croc_annotate.benchmark.metric import Metric, MetricError
+from croc_annotate.benchmark.metric import MetricError
 from croc_annotate.benchmark.models import MetricRun, RunState
 from croc_annotate.benchmark.services import fail_run
 from croc_annotate.releases.models import Release
 
 if TYPE_CHECKING:
-    from typing import Any
+    from croc_annotate.benchmark.metric import Metric
 
 
 @shared_task(autoretry_for=(OperationalError,), retry_backoff=True, max_retries=5)
@@ -47,8 +47,26 @@ def enqueue_run(run: MetricRun) -> int:
     return len(ranges)
 
 
-@lru_cache(maxsize=1)
+_held: dict[tuple[int, str], Metric] = {}
+_lock = Lock()
+
+
+def forget_loaded() -> None:
+    """Close the metric that this process holds, so that its memory is free for another one."""
+    for metric in _held.values():
+        metric.close()
+    _held.clear()
+
+
 def _loaded(release_id: int, options: str) -> Metric:
-    """The metric of a run, loaded once a process; another run's takes its place."""
-    data: dict[str, Any] = json.loads(options)
-    return create_metric(RunRequest.from_json(data), Release.objects.get(pk=release_id))
+    """The metric of a run, loaded once a process.
+
+    Another run's metric is closed first: two models may not fit on one device.
+    """
+    key = (release_id, options)
+    with _lock:
+        if key not in _held:
+            forget_loaded()
+            request = RunRequest.from_json(json.loads(options))
+            _held[key] = create_metric(request, Release.objects.get(pk=release_id))
+        return _held[key]

@@ -206,3 +206,18 @@ def test_two_metrics_side_by_side_have_paired_intervals_in_every_row():
     same = compare_entries(board, board.entry("a"), board.entry("a"))
     assert same[0].low is None
     assert same[0].reason == "every draw gave the same value"
+
+
+def test_a_metric_with_too_few_pairs_is_not_tested_and_gets_no_letter():
+    good, bad, none = [(1.0, 0.0)], [(0.0, 1.0)], [(math.nan, math.nan)]
+    layout, strong = build([(good, good)] * 12)
+    _, weak = build([(bad, bad)] * 6 + [(good, good)] * 6)
+    _, sparse = build([(good, good)] * 4 + [(none, none)] * 8)
+    board = build_board(
+        layout, {"strong": strong, "weak": weak, "sparse": sparse},
+        policy=Policy(missing="skip"), draws=200,
+    )  # fmt: skip
+    assert board.entry("sparse").rank == 1
+    assert board.entry("sparse").group == ""
+    assert {(d.first, d.second) for d in board.differences} == {("strong", "weak")}
+    assert (board.entry("strong").group, board.entry("weak").group) == ("a", "b")

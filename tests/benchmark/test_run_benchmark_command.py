@@ -29,8 +29,8 @@ FAKE = "tests.benchmark.fakes:Counting"
 
 @pytest.fixture(autouse=True)
 def fresh_counts():
+    tasks.forget_loaded()
     Counting.reset()
-    tasks._loaded.cache_clear()
 
 
 def run(metric=FAKE, **options):
@@ -116,6 +116,14 @@ def test_a_worker_loads_the_metric_once_for_all_tasks_of_a_run(monkeypatch):
     monkeypatch.setattr("croc_annotate.benchmark.benchmarking.CHUNK_IMAGES", 5)
     run(queue=True)
     assert Counting.built == 2  # once to plan, once in the worker
+
+
+def test_a_worker_closes_one_metric_before_it_loads_the_next():
+    small_release()
+    run(queue=True)
+    closed = Counting.closed
+    run(queue=True, revision="2")
+    assert Counting.closed == closed + 2  # the one that planned the run, and the one held
 
 
 def test_a_task_that_is_delivered_twice_changes_nothing():
