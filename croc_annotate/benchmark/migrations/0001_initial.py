@@ -5,79 +5,144 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('releases', '0001_initial'),
+        ("releases", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='MetricVersion',
+            name="MetricVersion",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('fingerprint', models.CharField(max_length=64, unique=True)),
-                ('name', models.CharField(db_index=True, max_length=80)),
-                ('label', models.CharField(max_length=120)),
-                ('parts', models.JSONField(default=dict)),
-                ('is_reference', models.BooleanField(default=False)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("fingerprint", models.CharField(max_length=64, unique=True)),
+                ("name", models.CharField(db_index=True, max_length=80)),
+                ("label", models.CharField(max_length=120)),
+                ("parts", models.JSONField(default=dict)),
+                ("is_reference", models.BooleanField(default=False)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
             ],
         ),
         migrations.CreateModel(
-            name='ExternalResult',
+            name="ExternalResult",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('board', models.CharField(max_length=80)),
-                ('metric', models.CharField(max_length=120)),
-                ('configuration', models.CharField(max_length=120)),
-                ('measure', models.CharField(max_length=80)),
-                ('value', models.FloatField()),
-                ('unit', models.CharField(max_length=20)),
-                ('higher_is_better', models.BooleanField(default=True)),
-                ('source', models.CharField(max_length=300)),
-                ('source_date', models.DateField(blank=True, null=True)),
-                ('reproduced', models.BooleanField(default=False)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("board", models.CharField(max_length=80)),
+                ("metric", models.CharField(max_length=120)),
+                ("configuration", models.CharField(max_length=120)),
+                ("measure", models.CharField(max_length=80)),
+                ("value", models.FloatField()),
+                ("unit", models.CharField(max_length=20)),
+                ("higher_is_better", models.BooleanField(default=True)),
+                ("source", models.CharField(max_length=300)),
+                ("source_date", models.DateField(blank=True, null=True)),
+                ("reproduced", models.BooleanField(default=False)),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('board', 'metric', 'configuration', 'measure'), name='external_once')],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("board", "metric", "configuration", "measure"), name="external_once"
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='MetricRun',
+            name="MetricRun",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('state', models.CharField(choices=[('running', 'Running'), ('done', 'Done'), ('failed', 'Failed')], default='running', max_length=7)),
-                ('origin', models.CharField(default='computed', max_length=10)),
-                ('error', models.TextField(blank=True)),
-                ('n_scores', models.PositiveBigIntegerField(default=0)),
-                ('n_reused', models.PositiveBigIntegerField(default=0)),
-                ('n_missing', models.PositiveBigIntegerField(default=0)),
-                ('n_truncated', models.PositiveBigIntegerField(default=0)),
-                ('timing', models.JSONField(default=dict)),
-                ('environment', models.JSONField(default=dict)),
-                ('started_at', models.DateTimeField()),
-                ('finished_at', models.DateTimeField(blank=True, null=True)),
-                ('release', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='releases.release')),
-                ('metric', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='benchmark.metricversion')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[("running", "Running"), ("done", "Done"), ("failed", "Failed")],
+                        default="running",
+                        max_length=7,
+                    ),
+                ),
+                ("origin", models.CharField(default="computed", max_length=10)),
+                ("error", models.TextField(blank=True)),
+                ("n_scores", models.PositiveBigIntegerField(default=0)),
+                ("n_reused", models.PositiveBigIntegerField(default=0)),
+                ("n_missing", models.PositiveBigIntegerField(default=0)),
+                ("n_truncated", models.PositiveBigIntegerField(default=0)),
+                ("timing", models.JSONField(default=dict)),
+                ("environment", models.JSONField(default=dict)),
+                ("started_at", models.DateTimeField()),
+                ("finished_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "release",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="runs",
+                        to="releases.release",
+                    ),
+                ),
+                (
+                    "metric",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="runs",
+                        to="benchmark.metricversion",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-id'],
-                'constraints': [models.UniqueConstraint(fields=('release', 'metric'), name='run_once'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'failed'), _negated=True), models.Q(('error', ''), _negated=True), _connector='OR'), name='run_failed_has_reason')],
+                "ordering": ["-id"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("release", "metric"), name="run_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "failed"), _negated=True),
+                            models.Q(("error", ""), _negated=True),
+                            _connector="OR",
+                        ),
+                        name="run_failed_has_reason",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Score',
+            name="Score",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('image_sha256', models.CharField(max_length=64)),
-                ('text_sha256', models.CharField(max_length=64)),
-                ('value', models.FloatField(blank=True, null=True)),
-                ('metric', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='scores', to='benchmark.metricversion')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("image_sha256", models.CharField(max_length=64)),
+                ("text_sha256", models.CharField(max_length=64)),
+                ("value", models.FloatField(blank=True, null=True)),
+                (
+                    "metric",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="scores",
+                        to="benchmark.metricversion",
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('metric', 'image_sha256', 'text_sha256'), name='score_once')],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("metric", "image_sha256", "text_sha256"), name="score_once"
+                    )
+                ],
             },
         ),
     ]
