@@ -30,6 +30,7 @@ Codes = NDArray[np.int8]
 SMOOTHING = 0.5
 _TINY = 1e-12
 _Z95 = 1.959963984540054
+_ITEMS_AT_ONCE = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,22 +251,35 @@ def _logits_and_errors(
 
 
 def _missing_information(votes: VoteList, posterior: Floats, rates: _Rates) -> Floats:
-    free = np.flatnonzero(votes.truth < 0)
-    size, rater, y = votes.n_raters, votes.rater, votes.vote.astype(np.float64)
-    rows = np.concatenate([votes.item, votes.item, free])
-    columns = np.concatenate([rater, size + rater, 2 * size + votes.category[free]])
+    """Σ P(1-P) d dᵀ, added up over blocks of items so that memory does not grow with them."""
+    size = 2 * votes.n_raters + votes.n_categories
+    missing = np.zeros((size, size))
+    root = np.sqrt(posterior * (1.0 - posterior) * (votes.truth < 0))
+    for first in range(0, votes.n_items, _ITEMS_AT_ONCE):
+        scores = _scores(votes, rates, root, first, min(first + _ITEMS_AT_ONCE, votes.n_items))
+        missing += (scores.T @ scores).toarray()
+    return missing
+
+
+def _scores(
+    votes: VoteList, rates: _Rates, root: Floats, first: int, last: int
+) -> sparse.csr_array:
+    """The rows √(P(1-P)) d of items ``first`` … ``last`` - 1."""
+    size = votes.n_raters
+    block = np.flatnonzero((votes.item >= first) & (votes.item < last))
+    item, rater, y = votes.item[block], votes.rater[block], votes.vote[block].astype(np.float64)
+    all_items = np.arange(first, last)
+    rows = np.concatenate([item, item, all_items])
+    columns = np.concatenate([rater, size + rater, 2 * size + votes.category[all_items]])
     entries = np.concatenate(
         [
             y - rates.sensitivity[rater],
             rates.specificity[rater] - (1.0 - y),
-            np.ones(free.size),
+            np.ones(all_items.size),
         ]
     )
-    root = np.sqrt(posterior * (1.0 - posterior) * (votes.truth < 0))
-    shape = (votes.n_items, 2 * size + votes.n_categories)
-    scores = sparse.csr_array((entries * root[rows], (rows, columns)), shape=shape)
-    missing: Floats = (scores.T @ scores).toarray()
-    return missing
+    shape = (last - first, 2 * size + votes.n_categories)
+    return sparse.csr_array((entries * root[rows], (rows - first, columns)), shape=shape)
 
 
 def _inverse_diagonal(information: Floats) -> Floats:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from croc_annotate.agreement import dawid_skene
 from croc_annotate.agreement.dawid_skene import VoteList, fit, posterior_of
 from tests.agreement.oracles import dawid_skene_by_loops
 from tests.agreement.simulate import simulate
@@ -133,6 +134,15 @@ def test_intervals_hold_the_known_rates_at_the_stated_rate():
         ):
             held.extend((bounds[:, 0] <= rates) & (rates <= bounds[:, 1]))
     assert 0.93 <= np.mean(held) <= 0.97
+
+
+def test_intervals_do_not_depend_on_the_size_of_blocks(monkeypatch):
+    votes = simulate(9, items=500, gold=20).votes
+    whole = fit(votes)
+    monkeypatch.setattr(dawid_skene, "_ITEMS_AT_ONCE", 37)
+    parts = fit(votes)
+    assert parts.sensitivity_interval == pytest.approx(whole.sensitivity_interval, rel=1e-9)
+    assert parts.specificity_interval == pytest.approx(whole.specificity_interval, rel=1e-9)
 
 
 def test_the_posterior_is_calibrated_with_three_judgements():

@@ -107,6 +107,15 @@ def test_pace_is_what_plain_counting_gives(answers):
         assert found.busiest_minute[k] == most
 
 
+@pytest.mark.field_case(34)
+def test_pace_is_visible_active_time_and_not_the_time_between_answers():
+    """Answers half an hour apart, each after four active seconds."""
+    rater, active = np.zeros(20, np.int64), np.full(20, 4000)
+    found = p.pace_of(rater, active, np.arange(20) * 1800, 1)
+    assert found.median_ms[0] == 4000
+    assert found.busiest_minute[0] == 1
+
+
 def test_wilson_intervals_are_those_of_statsmodels():
     from statsmodels.stats.proportion import proportion_confint
 

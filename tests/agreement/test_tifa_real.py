@@ -13,6 +13,7 @@ from croc_annotate.agreement.consensus import Rule
 from croc_annotate.agreement.selectors import campaign_consensus
 from croc_annotate.agreement.services import agreement_report
 from tests.agreement.rows import judged_campaign
+from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -54,7 +55,7 @@ def test_the_numbers_of_real_ratings_are_those_computed_elsewhere(real_data):
     assert states.count("disputed") == counts["disputed_or_undecided"]
 
 
-def test_the_commands_load_it_and_the_agreement_command_gives_the_same(real_data):
+def test_commands_pages_and_api_give_the_numbers_computed_elsewhere(real_data, client):
     folder = real_data / "tifa_real"
     expected = json.loads((folder / "expected.json").read_text())["agreement"]
     call_command("load_prompts", str(folder / "prompts.json"), stdout=StringIO())
@@ -64,5 +65,11 @@ def test_the_commands_load_it_and_the_agreement_command_gives_the_same(real_data
     out = StringIO()
     call_command("agreement", "--json", stdout=out)
     row = json.loads(out.getvalue())["all"]
+    client.force_login(make_user("admin"))
+    page = client.get("/agreement/report/")
+    slug = page.context["campaign"].slug
+    api = client.get(f"/api/v1/campaigns/{slug}/agreement/").json()["statistics"]["all"]
     for name in NAMES:
-        assert row[name] == pytest.approx(expected[name], abs=1e-9), name
+        for found in (row, api, page.context["report"]["all"]):
+            assert found[name] == pytest.approx(expected[name], abs=1e-9), name
+    assert "94 %" in page.content.decode()  # raw agreement, as people read it
