@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 CUTOFFS: Final = (1, 5, 10)
 # Similarities of so many query–item pairs are held at once (float32: 64 MB).
 _CELLS_AT_ONCE = 16_000_000
+_FEW: Final = 40
 
 
 @dataclass(frozen=True)
@@ -96,17 +97,25 @@ def rank_one(scores: NDArray[np.floating], relevant: Ints) -> tuple[int, float, 
     is_relevant = np.zeros(len(values), dtype=bool)
     is_relevant[relevant] = True
     mine = np.sort(values[is_relevant])[::-1]
-    others = np.sort(values[~is_relevant])
+    others = values[~is_relevant]
     # For each relevant item: irrelevant items at least as good stand before it.
-    before = len(others) - np.searchsorted(others, mine, side="left")
+    before = _at_least(others, mine)
     ranks = before + np.arange(1, len(mine) + 1)
     precision = float(np.mean(np.arange(1, len(mine) + 1) / ranks))
-    above = len(others) - int(np.searchsorted(others, mine[0], side="right"))
+    above = int(np.count_nonzero(others > mine[0]))
     tied_others = int(before[0]) - above
     tied_mine = int(np.count_nonzero(mine == mine[0]))
     # The first of r winners among t tied others stands, on average, after t/(r+1) of them.
     expected = above + tied_others / (tied_mine + 1) + 1
     return int(ranks[0]), expected, precision
+
+
+def _at_least(others: NDArray[np.floating], mine: NDArray[np.floating]) -> Ints:
+    """How many of `others` are at least as high as each of `mine`."""
+    if len(mine) <= _FEW:  # counting a few times is quicker than sorting all
+        return np.array([np.count_nonzero(others >= value) for value in mine], dtype=np.int64)
+    counts: Ints = len(others) - np.searchsorted(np.sort(others), mine, side="left")
+    return counts
 
 
 def merge_equal(texts: Sequence[str]) -> tuple[list[str], Ints]:

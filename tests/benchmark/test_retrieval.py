@@ -53,6 +53,18 @@ def test_average_precision_without_ties_equals_scikit_learn(seed):
         assert precision == pytest.approx(average_precision_score(labels, scores))
 
 
+def test_many_relevant_items_are_ranked_like_few():
+    rng = np.random.default_rng(5)
+    scores = rng.integers(0, 30, 500) / 30
+    relevant = np.flatnonzero(rng.random(500) < 0.3)
+    first, _, precision = rank_one(scores, relevant)
+    others = np.delete(scores, relevant)
+    mine = np.sort(scores[relevant])[::-1]
+    ranks = [1 + k + int(np.sum(others >= m)) for k, m in enumerate(mine)]
+    assert first == ranks[0]
+    assert precision == pytest.approx(np.mean([(k + 1) / r for k, r in enumerate(ranks)]))
+
+
 def test_a_constant_metric_finds_nothing():
     ranking = rank_all(
         4, [np.array([i]) for i in range(4)], lambda b: np.zeros((b.stop - b.start, 4)), n_items=4
