@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 KINDS = ("overview", "report", "pairs", "annotators", "rules")
 REPORT_BY = ("category", "side", "generator", "week", "guideline_version", "mode", "text_role")
 KEEP = 5
+# Raise it when the numbers change their shape: older snapshots are then computed anew.
+FORMAT = 1
 _LOCK_SECONDS = 600
 _AUDITED = (
     "judgements.set_aside",
@@ -118,6 +120,7 @@ def fingerprint(campaign: Campaign) -> dict[str, Any]:
     """What changes whenever the statistics may: newest rows and the campaign's rules."""
     adjudications = Adjudication.objects.filter(campaign=campaign)
     return {
+        "format": FORMAT,
         "judgement": Judgement.objects.filter(campaign=campaign).aggregate(n=Max("id"))["n"],
         "item": Item.objects.filter(campaign=campaign).aggregate(n=Max("id"))["n"],
         "adjudication": adjudications.aggregate(n=Max("id"))["n"],
@@ -131,9 +134,11 @@ def fingerprint(campaign: Campaign) -> dict[str, Any]:
 
 
 def newest(campaign: Campaign, kind: str) -> StatisticsSnapshot | None:
-    """The newest snapshot of one kind."""
+    """The newest snapshot of one kind, in the shape that this version of the code reads."""
     return (
-        StatisticsSnapshot.objects.filter(campaign=campaign, kind=kind).order_by("-as_of").first()
+        StatisticsSnapshot.objects.filter(campaign=campaign, kind=kind, parameters__format=FORMAT)
+        .order_by("-as_of")
+        .first()
     )
 
 

@@ -165,3 +165,12 @@ def test_without_a_broker_the_page_shows_what_is_there(settings):
     finally:
         app.conf.task_always_eager = True
     assert found.pk == before.pk
+
+
+def test_a_snapshot_of_an_older_version_is_not_read():
+    judged = judged_campaign(["aaa"])
+    old = current_statistics(campaign=judged.campaign, kind="report")
+    StatisticsSnapshot.objects.filter(pk=old.pk).update(
+        data={}, parameters={**old.parameters, "format": 0}
+    )
+    assert current_statistics(campaign=judged.campaign, kind="report").data["all"]
