@@ -73,9 +73,7 @@ class TorchRunner:
         self._pipe.set_progress_bar_config(disable=True)
         self._place()
         if settings.first_block_cache is not None:
-            self._pipe.transformer.enable_cache(
-                diffusers.FirstBlockCacheConfig(threshold=settings.first_block_cache)
-            )
+            self._cache_first_block(settings.first_block_cache)
         if settings.compile:
             _compile(self._pipe)
 
@@ -130,6 +128,15 @@ class TorchRunner:
             return self.pipeline_class.from_pretrained(source, **options)
         except (OSError, ValueError, ImportError) as error:
             raise PipelineError(f"Cannot load {self.spec.model_id!r}: {error}") from error
+
+    def _cache_first_block(self, threshold: float) -> None:
+        denoiser: Any = getattr(self._pipe, "transformer", None)
+        if not hasattr(denoiser, "enable_cache"):
+            raise PipelineError(
+                f"first_block_cache: the denoiser of {type(self._pipe).__name__} has no cache in "
+                f"diffusers {diffusers.__version__}; leave the setting out."
+            )
+        denoiser.enable_cache(diffusers.FirstBlockCacheConfig(threshold=threshold))
 
     def _place(self) -> None:
         offload = self.spec.settings.offload

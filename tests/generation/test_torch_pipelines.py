@@ -185,6 +185,17 @@ def test_with_the_first_block_cache_images_still_do_not_depend_on_their_batch(ru
     assert np.array_equal(alone, together)
 
 
+def test_a_cache_that_a_model_does_not_have_is_refused_in_words(runner) -> None:
+    with pytest.raises(PipelineError, match="first_block_cache: the denoiser of StableDiffusion3"):
+        runner("sd3", first_block_cache=0.2)
+
+
+def test_weights_that_wait_in_main_memory_draw_the_same(runner) -> None:
+    plain = pixels(next(iter(runner().render(TEXT, [1]))))
+    offloaded = pixels(next(iter(runner(offload="model").render(TEXT, [1]))))
+    assert np.array_equal(plain, offloaded)
+
+
 def test_half_precision_draws_too(runner) -> None:
     image = pixels(next(iter(runner(dtype="bfloat16").render(TEXT, [1]))))
     full = pixels(next(iter(runner().render(TEXT, [1]))))
