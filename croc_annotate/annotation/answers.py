@@ -327,11 +327,12 @@ def _write(work: _Round) -> None:
     batch = WriteBatch()
     if work.closing:
         # Before the new rows: one current answer per person and item.
-        batch.update(Judgement.objects.filter(pk__in=work.closing), superseded_at=work.now)
+        batch.update(Judgement, work.closing, superseded_at=work.now)
     batch.insert(work.adding)
     if work.answered:
         batch.update(
-            Assignment.objects.filter(pk__in=work.answered),
+            Assignment,
+            work.answered,
             state=AssignmentState.ANSWERED,
             ended_at=work.now,
         )
@@ -358,7 +359,8 @@ def _write_items(work: _Round, batch: WriteBatch) -> None:
             groups[after].append(item.pk)
     for (left, leased, extra, opened, closed), pks in groups.items():
         batch.update(
-            Item.objects.filter(pk__in=pks),
+            Item,
+            pks,
             needed=left,
             leased=leased,
             reference_open=extra,
@@ -369,7 +371,8 @@ def _write_items(work: _Round, batch: WriteBatch) -> None:
 
 def _write_person(person: Participation, batch: WriteBatch) -> None:
     batch.update(
-        type(person).objects.filter(pk=person.pk),
+        type(person),
+        [person.pk],
         answered=person.answered,
         paces=person.paces,
         active_ms=person.active_ms,

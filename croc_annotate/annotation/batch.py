@@ -7,44 +7,73 @@ in the same process, they run one after the other. The order of the statements i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from django.db import connection
-from django.db.models.sql import InsertQuery, UpdateQuery
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from django.db.models import Model, QuerySet
+    from django.db.models import Field, Model
+
+
+@dataclass(frozen=True, slots=True)
+class Plus:
+    """A number to be added to what the column holds."""
+
+    number: int
+
+
+@lru_cache(maxsize=64)
+def _fields(model: type[Model]) -> tuple[Field[Any, Any], ...]:
+    """All columns but a key that the database makes."""
+    return tuple(f for f in model._meta.concrete_fields if f is not model._meta.auto_field)
 
 
 class WriteBatch:
-    """Collects updates and inserts; ``run`` sends them. Use inside a transaction."""
+    """Collects updates and inserts of whole rows; ``run`` sends them. Use inside a transaction."""
 
     def __init__(self) -> None:
-        self._statements: list[tuple[str, tuple[Any, ...]]] = []
+        self._statements: list[tuple[str, list[Any]]] = []
 
-    def update(self, rows: QuerySet[Any], **values: Any) -> None:
-        """``rows.update(**values)``, later. No joins, no slices."""
-        query = cast("UpdateQuery", rows.query.chain(UpdateQuery))
-        query.clear_ordering(force=True)
-        query.add_update_values(values)
-        self._add(*query.get_compiler(connection=connection).as_sql())
+    def update(self, model: type[Model], pks: Sequence[Any], **values: Any) -> None:
+        """Set columns of the rows with these keys, later; `Plus` adds to them."""
+        if not pks:
+            return
+        meta = model._meta
+        parts, params = [], []
+        for name, value in values.items():
+            field = meta.get_field(name)
+            column = _quoted(field.column)  # type: ignore[union-attr]  # no relation back is written
+            if isinstance(value, Plus):
+                parts.append(f"{column} = {column} + %s")
+                params.append(value.number)
+            else:
+                parts.append(f"{column} = %s")
+                params.append(field.get_db_prep_save(value, connection))  # type: ignore[union-attr]
+        key = meta.pk
+        params += [key.get_db_prep_value(pk, connection) for pk in pks]
+        marks = ", ".join(["%s"] * len(pks))
+        sql = f"UPDATE {_quoted(meta.db_table)} SET {', '.join(parts)} WHERE {_quoted(key.column)} IN ({marks})"  # noqa: S608  # names of ours, values bound
+        self._statements.append((sql, params))
 
     def insert(self, rows: Sequence[Model]) -> None:
-        """``bulk_create(rows)``, later, without reading back generated keys."""
+        """Add rows, later, without reading back generated keys."""
         if not rows:
             return
-        meta = type(rows[0])._meta
-        automatic = [field for field in meta.concrete_fields if field is not meta.auto_field]
-        query = InsertQuery(type(rows[0]))
-        query.insert_values(automatic, list(rows))
-        for sql, params in query.get_compiler(connection=connection).as_sql():
-            self._add(sql, params)
-
-    def _add(self, sql: str, params: Sequence[Any]) -> None:
-        if sql:
-            self._statements.append((sql, tuple(params)))
+        fields = _fields(type(rows[0]))
+        columns = ", ".join(_quoted(field.column) for field in fields)
+        marks = f"({', '.join(['%s'] * len(fields))})"
+        params = [
+            field.get_db_prep_save(field.pre_save(row, add=True), connection)
+            for row in rows
+            for field in fields
+        ]
+        table = _quoted(rows[0]._meta.db_table)
+        sql = f"INSERT INTO {table} ({columns}) VALUES {', '.join([marks] * len(rows))}"  # noqa: S608  # names of ours, values bound
+        self._statements.append((sql, params))
 
     def run(self) -> None:
         """Send what was collected."""
@@ -58,3 +87,7 @@ class WriteBatch:
                 return
             for sql, values in statements:
                 cursor.execute(sql, values)
+
+
+def _quoted(name: str | None) -> str:
+    return connection.ops.quote_name(str(name))

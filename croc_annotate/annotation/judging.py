@@ -146,7 +146,8 @@ def skip_item(
         end_leases(leases, state=AssignmentState.SKIPPED, now=now, batch=batch)
         # A lease that had ended already keeps its end, but must not lead to another one.
         batch.update(
-            Assignment.objects.filter(pk=lease.pk),
+            Assignment,
+            [lease.pk],
             state=AssignmentState.SKIPPED,
             skip_reason=reason,
             remark=remark[:1000],

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.db import transaction
-from django.db.models import F
 
-from croc_annotate.annotation.batch import WriteBatch
+from croc_annotate.annotation.batch import Plus, WriteBatch
 from croc_annotate.annotation.choosing import window_of
 from croc_annotate.annotation.models import (
     Assignment,
@@ -31,12 +30,13 @@ def end_leases(
     work = [lease.item_id for lease in live if lease.purpose == Purpose.WORK]
     extra = [lease.item_id for lease in live if lease.purpose == Purpose.REFERENCE]
     if work:
-        batch.update(Item.objects.filter(pk__in=work), leased=F("leased") - 1, opened_at=now)
+        batch.update(Item, work, leased=Plus(-1), opened_at=now)
     if extra:
-        batch.update(Item.objects.filter(pk__in=extra), reference_open=True, opened_at=now)
+        batch.update(Item, extra, reference_open=True, opened_at=now)
     if live:
         batch.update(
-            Assignment.objects.filter(pk__in=[lease.pk for lease in live]),
+            Assignment,
+            [lease.pk for lease in live],
             state=state,
             ended_at=now,
         )
@@ -87,7 +87,8 @@ def give_back(person: Participation, pks: Sequence[uuid.UUID], now: datetime) ->
         person.gold_at = max(person.handed_out, 1)
     end_leases(live, state=AssignmentState.RETURNED, now=now, batch=batch)
     batch.update(
-        Participation.objects.filter(pk=person.pk),
+        Participation,
+        [person.pk],
         recent=person.recent,
         cursor=person.cursor,
         handed_out=person.handed_out,

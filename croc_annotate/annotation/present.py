@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from functools import lru_cache
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from django.core.cache import cache
 from django.db.models import Count, Q
 from django.urls import reverse
+from redis.exceptions import RedisError
 
 from croc_annotate.annotation.models import Item, Purpose
 from croc_annotate.annotation.stages import quota
@@ -118,11 +120,20 @@ def pace_ms(person: Participation) -> int | None:
 def campaign_totals(campaign_id: int, *, fresh: bool = False) -> tuple[int, int]:
     """Complete and all items of the job, at most `TOTALS_SECONDS` old unless ``fresh``."""
     key = f"annotation:totals:{campaign_id}"
-    found: tuple[int, int] | None = None if fresh else cache.get(key)
+    found = None if fresh else _remembered(key)
     if found is None:
         row = Item.objects.filter(campaign_id=campaign_id, purpose=Purpose.WORK).aggregate(
             complete=Count("pk", filter=Q(closed_at__isnull=False)), total=Count("pk")
         )
         found = row["complete"], row["total"]
-        cache.set(key, found, TOTALS_SECONDS)
+        # A cache that is down slows the page; it must not stop the judging.
+        with contextlib.suppress(RedisError):
+            cache.set(key, found, TOTALS_SECONDS)
+    return found
+
+
+def _remembered(key: str) -> tuple[int, int] | None:
+    found: tuple[int, int] | None = None
+    with contextlib.suppress(RedisError):
+        found = cache.get(key)
     return found

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from django.db.models import F, OuterRef, Q, Subquery
+from django.db.models import OuterRef, Q, Subquery
 
-from croc_annotate.annotation.batch import WriteBatch
+from croc_annotate.annotation.batch import Plus, WriteBatch
 from croc_annotate.annotation.choosing import (
     ITEM_COLUMNS,
     SLACK,
@@ -198,9 +198,9 @@ def _lease(draft: Draft, batch: WriteBatch) -> list[Handed]:
         for index, item in enumerate(items)
     ]
     if work:
-        batch.update(Item.objects.filter(pk__in=[i.pk for i in work]), leased=F("leased") + 1)
+        batch.update(Item, [i.pk for i in work], leased=Plus(1))
     if extra:
-        batch.update(Item.objects.filter(pk__in=[i.pk for i in extra]), reference_open=False)
+        batch.update(Item, [i.pk for i in extra], reference_open=False)
     batch.insert(leases)
     _move_on(draft, batch)
     return [Handed(lease.pk, lease.item, end) for lease in leases]
@@ -230,7 +230,8 @@ def _move_on(draft: Draft, batch: WriteBatch) -> None:
         _plan_gold(person, given_at)
     person.started_at = person.started_at or draft.now
     batch.update(
-        type(person).objects.filter(pk=person.pk),
+        type(person),
+        [person.pk],
         handed_out=person.handed_out,
         recent=person.recent,
         cursor=person.cursor,
@@ -246,8 +247,8 @@ def _renew(held: list[Handed], person: Participation, now: datetime, batch: Writ
     if late:
         for handed in late:
             handed.expires_at = now + length
-        leases = Assignment.objects.filter(pk__in=[handed.assignment for handed in late])
-        batch.update(leases, expires_at=now + length)
+        keys = [handed.assignment for handed in late]
+        batch.update(Assignment, keys, expires_at=now + length)
 
 
 # --- when there is nothing -------------------------------------------------------------------

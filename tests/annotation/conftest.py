@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 import pytest
-from django.core.cache import cache
 
 
 @pytest.fixture(autouse=True)
-def empty_cache() -> None:
-    """Totals are cached for some seconds; every test begins without them."""
-    cache.clear()
+def cache_of_its_own(settings, request) -> None:
+    """Totals are cached for some seconds: every test has a cache of its own, in this process."""
+    settings.CACHES = {
+        "default": {
+            "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+            "LOCATION": request.node.nodeid,
+        }
+    }

@@ -6,9 +6,12 @@ import json
 import uuid
 
 import pytest
+from django.db import OperationalError
 from django.test import Client
 
+from croc_annotate.annotation.api_base import BusyError, JudgingView, patiently
 from croc_annotate.annotation.models import Assignment, Flag, Judgement
+from croc_annotate.annotation.present import campaign_totals
 from tests.annotation.world import assert_sound, make_annotators, make_open_campaign
 from tests.factories import make_user
 
@@ -349,3 +352,40 @@ def test_text_direction(texts):
     pair.save()
     items = Page(campaign, make_annotators(1)[0]).claim(2)["items"]
     assert {item["dir"] for item in items} == {direction}
+
+
+class Stumbling:
+    """Fails as a busy database does, some times, then works."""
+
+    def __init__(self, times: int) -> None:
+        self.times, self.calls = times, 0
+
+    def __call__(self) -> str:
+        self.calls += 1
+        if self.calls <= self.times:
+            raise OperationalError("database is locked")
+        return "done"
+
+
+@pytest.mark.field_case(12)
+def test_busy_is_retried_and_said_when_it_lasts(caplog):
+    act = Stumbling(2)
+    assert patiently(act) == "done"
+    assert act.calls == 3
+    with pytest.raises(BusyError):
+        patiently(Stumbling(99))
+    assert "OperationalError" in caplog.text
+    reply = JudgingView().handle_exception(BusyError())
+    assert (reply.status_code, reply.data["code"], reply["Retry-After"]) == (503, "busy", "2")
+
+
+def test_a_cache_that_is_down_does_not_stop_the_judging(campaign, desk, settings):
+    settings.CACHES = {
+        "default": {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": "redis://127.0.0.1:9/0",
+        }
+    }
+    assert campaign_totals(campaign.pk) == (0, 20)
+    assert campaign_totals(campaign.pk, fresh=True) == (0, 20)
+    assert desk.claim(1)["progress"]["items_total"] == 20
