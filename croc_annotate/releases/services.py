@@ -6,7 +6,7 @@ import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from croc_annotate.accounts.services import record_audit
@@ -61,7 +61,7 @@ def freeze_release(
         created_by=actor, created_at=now or timezone.now(), is_public=public,
         parameters=_parameters(campaign, chosen, exclusive=exclusive),
     )  # fmt: skip
-    with one_snapshot():
+    with _alone(release), one_snapshot():
         _fill(release, campaign, chosen, exclusive=exclusive)
         seal(release)
         record_audit(
@@ -84,6 +84,19 @@ def one_snapshot() -> Iterator[None]:
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         yield
+
+
+@contextmanager
+def _alone(release: Release) -> Iterator[None]:
+    """Tell two people who freeze one name at once that the other was quicker."""
+    try:
+        yield
+    except IntegrityError as error:
+        if "release_version_once" not in str(error) and "releases_release.name" not in str(error):
+            raise
+        raise ReleaseRefusedError(
+            f"somebody froze {release} at the same time; give the next version"
+        ) from error
 
 
 def _fill(release: Release, campaign: Campaign, rule: Rule, *, exclusive: bool) -> None:

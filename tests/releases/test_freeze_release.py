@@ -305,3 +305,47 @@ def test_freezing_takes_few_queries(django_assert_max_num_queries):
     with django_assert_max_num_queries(60):
         freeze_release(name="r", campaign=world.campaign)
     assert connection.vendor in {"postgresql", "sqlite"}
+
+
+def test_withdrawing_and_comparing_from_the_command_line(mixed, capsys):
+    freeze_release(name="r", campaign=mixed.campaign)
+    mixed.verified(ContrastPair.objects.get(slug="counting_7"))
+    freeze_release(name="r", version="1.1.0", campaign=mixed.campaign)
+
+    call_command("compare_releases", "r@1.0.0", "r@1.1.0")
+    assert "1 images came in, 0 went out, 1 are in both" in capsys.readouterr().out
+    call_command("compare_releases", "r@1.0.0", "r@1.1.0", "--json")
+    assert json.loads(capsys.readouterr().out)["moves"] == [
+        {"before": "absent", "after": "verified", "n": 1}
+    ]
+
+    call_command("withdraw_release", "r@1.1.0", "--note", "Wrong rule.")
+    assert find_release("r").version == "1.0.0"
+    with pytest.raises(CommandError, match="withdrawn already"):
+        call_command("withdraw_release", "r@1.1.0", "--note", "Again.")
+    with pytest.raises(CommandError, match="there are"):
+        call_command("withdraw_release", "nothing", "--note", "x")
+
+
+@pytest.mark.django_db(transaction=True, serialized_rollback=True)
+def test_of_two_who_freeze_one_name_at_once_the_second_is_told(mixed):
+    from threading import Barrier, Thread
+
+    barrier, outcomes = Barrier(2), []
+
+    def freeze() -> None:
+        barrier.wait()
+        try:
+            outcomes.append(freeze_release(name="same", campaign=mixed.campaign).sha256)
+        except ReleaseRefusedError as error:
+            outcomes.append(str(error))
+        finally:
+            connection.close()
+
+    threads = [Thread(target=freeze) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert Release.objects.count() == 1
+    assert sum("next" in outcome for outcome in outcomes) == 1

@@ -73,22 +73,31 @@ def import_published(
         version = next_version(chosen)
         check_name(chosen, version)
         started(folder.n_images)
-        at = now or timezone.now()
-        release = _draft(chosen, version, folder, actor, at)
-        store = ImageStore(workers=workers or default_workers())
-        try:
-            with one_snapshot():
-                store_folder(release, folder, store, now=at, tick=tick)
-                seal(release)
-                record_audit(
-                    actor=actor, action="release.imported", subject_type="release",
-                    subject_id=release.pk, details={"name": chosen, "images": folder.n_images},
-                )  # fmt: skip
-        except BaseException:
-            # Also on Ctrl-C: the rows are rolled back, so nobody else knows these files.
-            store.take_back()
-            raise
+        release = _draft(chosen, version, folder, actor, now or timezone.now())
+        _store(release, folder, workers=workers or default_workers(), tick=tick)
         return _report(release, folder, created=True)
+
+
+def _store(
+    release: Release, folder: PublishedFolder, *, workers: int, tick: Callable[[], object]
+) -> None:
+    """Files and rows, all of them or none."""
+    store = ImageStore(workers=workers)
+    try:
+        with one_snapshot():
+            store_folder(release, folder, store, now=release.created_at, tick=tick)
+            seal(release)
+            record_audit(
+                actor=release.created_by,
+                action="release.imported",
+                subject_type="release",
+                subject_id=release.pk,
+                details={"name": release.name, "images": folder.n_images},
+            )
+    except BaseException:
+        # Also on Ctrl-C: the rows are rolled back, so nobody else knows these files.
+        store.take_back()
+        raise
 
 
 @contextmanager
