@@ -26,7 +26,16 @@ const KINDS = {
 };
 
 // What a drawing takes from the style sheets, written into a file that stands alone.
-const KEPT = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "opacity", "font-size", "font-weight"];
+const KEPT = [
+  "fill",
+  "stroke",
+  "stroke-width",
+  "stroke-dasharray",
+  "stroke-linecap",
+  "opacity",
+  "font-size",
+  "font-weight",
+];
 
 function make(tag, className, text) {
   const node = document.createElement(tag);
@@ -41,7 +50,8 @@ class Chart {
     this.kind = KINDS[figure.dataset.chart];
     this.name = figure.dataset.name || figure.dataset.chart;
     this.data = JSON.parse(document.getElementById(figure.dataset.source).textContent);
-    this.title = figure.querySelector("h3, .chart-title, figcaption")?.textContent.trim() || this.name;
+    this.title =
+      figure.querySelector("h3, .chart-title, figcaption")?.textContent.trim() || this.name;
     this.legend = make("ul", "chart-legend");
     this.stage = make("div", "chart-stage");
     this.tip = make("div", "chart-tip");
@@ -102,7 +112,10 @@ class Chart {
   numbers() {
     const details = make("details", "chart-data no-print");
     details.append(make("summary", "", document.body.dataset.labelNumbers || "Show the numbers"));
-    details.addEventListener("toggle", () => details.childElementCount > 1 || details.append(this.table()));
+    details.addEventListener(
+      "toggle",
+      () => details.childElementCount > 1 || details.append(this.table()),
+    );
     return details;
   }
 
@@ -112,7 +125,9 @@ class Chart {
     const table = make("table", "table table-compact");
     const line = (cells, tag) => {
       const row = make("tr");
-      row.append(...cells.map((value) => make(tag, typeof value === "number" ? "num" : "", value ?? "")));
+      row.append(
+        ...cells.map((value) => make(tag, typeof value === "number" ? "num" : "", value ?? "")),
+      );
       return row;
     };
     const [thead, tbody] = [make("thead"), make("tbody")];
@@ -138,7 +153,8 @@ class Chart {
       node.removeAttribute("class");
       node.removeAttribute("style");
     }
-    for (const hit of svg.querySelectorAll('[fill="rgba(0, 0, 0, 0)"][stroke="none"]')) hit.remove();
+    for (const hit of svg.querySelectorAll('[fill="rgba(0, 0, 0, 0)"][stroke="none"]'))
+      hit.remove();
     svg.setAttribute("font-family", "Inter, Helvetica, Arial, sans-serif");
     svg.setAttribute("xmlns", "http://www.w3.org/2000/svg");
     svg.setAttribute("color", "#1a201c");

@@ -3,7 +3,11 @@
 export function start() {
   document.addEventListener("change", (event) => {
     const form = event.target.form;
-    if (form && "autosubmit" in form.dataset && event.target.matches("select, input[type=checkbox]")) {
+    if (
+      form &&
+      "autosubmit" in form.dataset &&
+      event.target.matches("select, input[type=checkbox]")
+    ) {
       form.requestSubmit();
     }
   });

@@ -18,12 +18,16 @@ export function connectKeyFields(root) {
     input.value = keyName(event.key);
     input.dispatchEvent(new Event("input", { bubbles: true }));
   });
-  root.addEventListener("focusin", (event) => event.target.matches("[data-key-input]") && event.target.select());
+  root.addEventListener(
+    "focusin",
+    (event) => event.target.matches("[data-key-input]") && event.target.select(),
+  );
 }
 
 for (const form of document.querySelectorAll("[data-keys-form]")) {
   connectKeyFields(form);
   form.querySelector("[data-keys-reset]")?.addEventListener("click", () => {
-    for (const input of form.querySelectorAll("[data-key-input]")) input.value = input.dataset.default;
+    for (const input of form.querySelectorAll("[data-key-input]"))
+      input.value = input.dataset.default;
   });
 }

@@ -25,11 +25,14 @@ function watch(element) {
 
   function next() {
     // Back off while the server does not answer, at most to eight times the interval.
-    setTimeout(async () => {
-      if (!element.isConnected) return;
-      await refresh();
-      next();
-    }, every * 2 ** Math.min(failures, 3));
+    setTimeout(
+      async () => {
+        if (!element.isConnected) return;
+        await refresh();
+        next();
+      },
+      every * 2 ** Math.min(failures, 3),
+    );
   }
 
   document.addEventListener("visibilitychange", refresh);

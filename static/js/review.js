@@ -4,11 +4,17 @@
 const page = document.querySelector("[data-review]");
 const image = page?.querySelector(".review-image img");
 let ready = !image || image.complete;
-image?.addEventListener("load", () => { ready = true; });
-image?.addEventListener("error", () => { ready = true; });
+image?.addEventListener("load", () => {
+  ready = true;
+});
+image?.addEventListener("error", () => {
+  ready = true;
+});
 
 function typing(target) {
-  return target.closest?.("input:not([type=radio]):not([type=checkbox]), textarea, select, [contenteditable]");
+  return target.closest?.(
+    "input:not([type=radio]):not([type=checkbox]), textarea, select, [contenteditable]",
+  );
 }
 
 function act(element) {

@@ -103,10 +103,7 @@ class LiveTable {
     const put = (key, value) =>
       value ? url.searchParams.set(key, value) : url.searchParams.delete(key);
     put(`filter-${this.name}`, this.words);
-    put(
-      `sort-${this.name}`,
-      this.sorted && `${this.sorted[0]}${this.sorted[1] > 0 ? "a" : "d"}`,
-    );
+    put(`sort-${this.name}`, this.sorted && `${this.sorted[0]}${this.sorted[1] > 0 ? "a" : "d"}`);
     history.replaceState(history.state, "", url);
   }
 

@@ -295,15 +295,17 @@ def test_two_fingers_zoom(judging):
 
 def test_guideline_and_keys_open_on_one_key(judging):
     judge = judging()
+    closed = "#guide-dialog:not([open])"
     judge.press("g")
     judge.page.wait_for_selector("#guide-dialog[open]")
     judge.press("g")
-    assert not judge.page.locator("#guide-dialog").is_visible()
+    judge.page.wait_for_selector(closed, state="attached")
     judge.press("?")
-    assert judge.page.locator("#guide-dialog").is_visible()
+    judge.page.wait_for_selector("#guide-dialog[open]")
     judge.press("Escape")
+    judge.page.wait_for_selector(closed, state="attached")
     judge.press("k")
-    assert judge.page.locator("#keys-dialog").is_visible()
+    judge.page.wait_for_selector("#keys-dialog[open]")
 
 
 def test_shortcuts_are_shown_changed_and_kept(judging):

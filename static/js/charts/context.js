@@ -73,7 +73,10 @@ export class Context {
         const [first, ...rest] = lines(datum).filter(Boolean);
         const strong = document.createElement("strong");
         strong.textContent = first;
-        tip.replaceChildren(strong, ...rest.flatMap((line) => [line, document.createElement("br")]));
+        tip.replaceChildren(
+          strong,
+          ...rest.flatMap((line) => [line, document.createElement("br")]),
+        );
         tip.hidden = false;
         const frame = this.figure.getBoundingClientRect();
         const x = event.clientX - frame.left + 14;
@@ -102,7 +105,8 @@ export class Context {
   /** Black or white, whichever is read more easily on a colour. */
   ink(background) {
     const { r, g, b } = d3.rgb(background);
-    const light = (v) => (v / 255 <= 0.03928 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4);
+    const light = (v) =>
+      v / 255 <= 0.03928 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4;
     const y = 0.2126 * light(r) + 0.7152 * light(g) + 0.0722 * light(b);
     return y > 0.19 ? "#141815" : "#ffffff";
   }
@@ -120,7 +124,11 @@ export function linear(values, domain, range) {
 
 /** Axis at the bottom, with grid lines upwards. */
 export function bottomAxis(svg, scale, { top, bottom, ticks, format, label, width }) {
-  const axis = d3.axisBottom(scale).ticks(ticks).tickSize(-(bottom - top)).tickPadding(8);
+  const axis = d3
+    .axisBottom(scale)
+    .ticks(ticks)
+    .tickSize(-(bottom - top))
+    .tickPadding(8);
   if (format) axis.tickFormat((v) => show(v, format));
   const group = svg.append("g").attr("class", "axis").attr("transform", `translate(0,${bottom})`);
   group.call(axis).select(".domain").remove();
@@ -138,12 +146,21 @@ export function bottomAxis(svg, scale, { top, bottom, ticks, format, label, widt
 
 /** Axis at the left, with grid lines to the right and its label on top. */
 export function leftAxis(svg, scale, { left, right, top, ticks, format, label }) {
-  const axis = d3.axisLeft(scale).ticks(ticks).tickSize(-(right - left)).tickPadding(8);
+  const axis = d3
+    .axisLeft(scale)
+    .ticks(ticks)
+    .tickSize(-(right - left))
+    .tickPadding(8);
   if (format) axis.tickFormat((v) => show(v, format));
   const group = svg.append("g").attr("class", "axis").attr("transform", `translate(${left},0)`);
   group.call(axis).select(".domain").remove();
   if (label) {
-    svg.append("text").attr("class", "muted-text").attr("x", 0).attr("y", top - 12).text(label);
+    svg
+      .append("text")
+      .attr("class", "muted-text")
+      .attr("x", 0)
+      .attr("y", top - 12)
+      .text(label);
   }
   return group;
 }

@@ -29,13 +29,35 @@ export function draw(context, data, title) {
   const y = linear([...known.map((p) => p.y), ...all(1)], data.y.domain, [bottom, top]);
   const svg = context.svg(height, title);
 
-  bottomAxis(svg, x, { top, bottom, ticks: context.narrow ? 4 : 7, format: data.x.format, label: data.x.label, width: right });
+  bottomAxis(svg, x, {
+    top,
+    bottom,
+    ticks: context.narrow ? 4 : 7,
+    format: data.x.format,
+    label: data.x.label,
+    width: right,
+  });
   leftAxis(svg, y, { left, right, top, ticks: 5, format: data.y.format, label: data.y.label });
   for (const curve of curves) {
-    const path = d3.line((p) => x(p[0]), (p) => y(p[1])).curve(d3.curveMonotoneX);
-    svg.append("path").attr("class", "reference").attr("fill", "none").attr("d", path(curve.points));
+    const path = d3
+      .line(
+        (p) => x(p[0]),
+        (p) => y(p[1]),
+      )
+      .curve(d3.curveMonotoneX);
+    svg
+      .append("path")
+      .attr("class", "reference")
+      .attr("fill", "none")
+      .attr("d", path(curve.points));
     const end = curve.points[curve.points.length - 1];
-    svg.append("text").attr("class", "muted-text").attr("x", x(end[0]) - 4).attr("y", y(end[1]) - 7).attr("text-anchor", "end").text(curve.label);
+    svg
+      .append("text")
+      .attr("class", "muted-text")
+      .attr("x", x(end[0]) - 4)
+      .attr("y", y(end[1]) - 7)
+      .attr("text-anchor", "end")
+      .text(curve.label);
   }
   const room = (right - left) * 0.48;
   const place = (p) => ({ ...p, name: fit(p.label, room), px: x(p.x), py: y(p.y), ly: y(p.y) });
@@ -43,11 +65,27 @@ export function draw(context, data, title) {
   if (placed.length <= 16) spread(placed, right);
   for (const p of placed) {
     const g = linked(svg, p.href, p.label);
-    g.append("circle").attr("class", `c-fill ${context.seriesClass(p.series)}`).attr("cx", p.px).attr("cy", p.py).attr("r", placed.length > 200 ? 2.5 : 4.5).attr("fill-opacity", placed.length > 60 ? 0.6 : 1);
+    g.append("circle")
+      .attr("class", `c-fill ${context.seriesClass(p.series)}`)
+      .attr("cx", p.px)
+      .attr("cy", p.py)
+      .attr("r", placed.length > 200 ? 2.5 : 4.5)
+      .attr("fill-opacity", placed.length > 60 ? 0.6 : 1);
     if (placed.length <= 16) {
-      g.append("text").attr("x", p.px + (p.before ? -9 : 9)).attr("y", p.ly).attr("dy", "0.34em").attr("text-anchor", p.before ? "end" : "start").text(p.name);
+      g.append("text")
+        .attr("x", p.px + (p.before ? -9 : 9))
+        .attr("y", p.ly)
+        .attr("dy", "0.34em")
+        .attr("text-anchor", p.before ? "end" : "start")
+        .text(p.name);
     }
-    const hit = g.append("circle").datum(p).attr("class", "hit").attr("cx", p.px).attr("cy", p.py).attr("r", 12);
+    const hit = g
+      .append("circle")
+      .datum(p)
+      .attr("class", "hit")
+      .attr("cx", p.px)
+      .attr("cy", p.py)
+      .attr("r", 12);
     context.hover(hit, (d) => [
       d.label,
       `${data.x.label}: ${show(d.x, data.x.format)}`,
@@ -60,5 +98,8 @@ export function draw(context, data, title) {
 /** Lines for CSV and for the table of numbers. */
 export function table(data) {
   const head = ["label", "series", data.x.label, data.y.label, "n"];
-  return dropEmpty(head, data.points.map((p) => [p.label, p.series, p.x, p.y, p.n]));
+  return dropEmpty(
+    head,
+    data.points.map((p) => [p.label, p.series, p.x, p.y, p.n]),
+  );
 }

@@ -94,7 +94,8 @@ export class Api {
     const data = await body(reply);
     if (!reply.ok) throw failure(reply, data);
     if (data.user === null || data.user === undefined) throw new ApiError("signed_out");
-    if (String(data.user) !== this.user) throw new ApiError("signed_out", "", { code: "other_user" });
+    if (String(data.user) !== this.user)
+      throw new ApiError("signed_out", "", { code: "other_user" });
     this.csrf = data.csrf;
   }
 

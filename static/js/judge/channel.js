@@ -5,7 +5,8 @@ export class Channel {
     this.tab = Math.random().toString(36).slice(2);
     this.handlers = new Map();
     this.held = new Map();
-    this.channel = "BroadcastChannel" in window ? new BroadcastChannel(`croc-judge ${scope}`) : null;
+    this.channel =
+      "BroadcastChannel" in window ? new BroadcastChannel(`croc-judge ${scope}`) : null;
     this.channel?.addEventListener("message", (event) => this.receive(event.data));
     this.on("held", (data) => this.held.set(data.tab, new Set(data.items)));
     this.on("bye", (data) => this.held.delete(data.tab));

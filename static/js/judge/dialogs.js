@@ -14,8 +14,12 @@ export class Dialogs {
       });
     }
     this.connectGuide();
-    this.connectChoice("skip-dialog", (data) => this.onSkip?.(data.get("reason"), data.get("remark")));
-    this.connectChoice("flag-dialog", (data) => this.onFlag?.(data.get("kind"), data.get("remark")));
+    this.connectChoice("skip-dialog", (data) =>
+      this.onSkip?.(data.get("reason"), data.get("remark")),
+    );
+    this.connectChoice("flag-dialog", (data) =>
+      this.onFlag?.(data.get("kind"), data.get("remark")),
+    );
     this.connectSignIn();
     this.connectKeys();
     this.connectState();
@@ -107,7 +111,8 @@ export class Dialogs {
         return;
       }
       if (outcome.code === "other_user") problem.textContent = words.signin_other;
-      else if (outcome.code) problem.textContent = outcome.code === "locked" ? words.signin_locked : words.signin_wrong;
+      else if (outcome.code)
+        problem.textContent = outcome.code === "locked" ? words.signin_locked : words.signin_wrong;
       else {
         form.reset();
         $("signin-dialog").close();
@@ -126,7 +131,8 @@ export class Dialogs {
     const form = $("keys-form");
     connectKeyFields(form);
     form.querySelector("[data-keys-reset]").addEventListener("click", () => {
-      for (const input of form.querySelectorAll("[data-key-input]")) input.value = input.dataset.default;
+      for (const input of form.querySelectorAll("[data-key-input]"))
+        input.value = input.dataset.default;
     });
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
@@ -140,7 +146,8 @@ export class Dialogs {
         this.page.useShortcuts(reply.shortcuts);
         $("keys-dialog").close();
       } catch (error) {
-        $("keys-problem").textContent = error.message === error.kind ? this.page.words.keys_not_saved : error.message;
+        $("keys-problem").textContent =
+          error.message === error.kind ? this.page.words.keys_not_saved : error.message;
       }
     });
   }
@@ -182,7 +189,11 @@ export class Dialogs {
     line.textContent = words.comparing;
     try {
       const { mine, compared, missing } = await outbox.reconcile();
-      line.textContent = say(words, missing ? "compared_missing" : "compared_all", { mine, compared, missing });
+      line.textContent = say(words, missing ? "compared_missing" : "compared_all", {
+        mine,
+        compared,
+        missing,
+      });
     } catch {
       line.textContent = words.compare_failed;
     }

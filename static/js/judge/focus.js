@@ -102,7 +102,12 @@ export class FocusView {
   recall(judgements) {
     const known = new Set(this.past.map((entry) => entry.item.item));
     const older = judgements.filter((judgement) => !known.has(judgement.item)).reverse();
-    const entries = older.map((item) => ({ item, verdict: item.verdict, image: null, state: "unloaded" }));
+    const entries = older.map((item) => ({
+      item,
+      verdict: item.verdict,
+      image: null,
+      state: "unloaded",
+    }));
     this.past = [...entries, ...this.past].slice(-REMEMBERED);
     this.showUndo();
   }
@@ -150,8 +155,8 @@ export class FocusView {
   /** Text and picture change in one go; the picture is decoded already. */
   show(entry, verdict) {
     const { item } = entry;
-    this.page.showWaiting(false);
-    this.page.clearEnd();
+    this.page.ends.wait(false);
+    this.page.ends.clear();
     this.text.replaceChildren(...markedText(item.text, item.spans));
     this.text.dir = item.dir || "auto";
     this.text.classList.toggle("is-long", item.text.length > 110);
@@ -175,7 +180,10 @@ export class FocusView {
     const earlier = this.back !== null;
     this.root.classList.toggle("is-earlier", earlier);
     for (const button of this.root.querySelectorAll("[data-verdict]")) {
-      button.setAttribute("aria-pressed", String(earlier && entry.verdict === button.dataset.verdict));
+      button.setAttribute(
+        "aria-pressed",
+        String(earlier && entry.verdict === button.dataset.verdict),
+      );
     }
     this.earlier.textContent = earlier
       ? say(this.page.words, "earlier", { verdict: this.page.words[entry.verdict] })
@@ -208,7 +216,7 @@ export class FocusView {
   /** Nothing is ready: keys are dead, and after 300 ms the page says what it waits for. */
   wait() {
     this.enable(false);
-    this.page.showWaiting(true);
+    this.page.ends.wait(true);
   }
 
   /** The stage is empty, as the end or a pause takes its place. */

@@ -94,7 +94,13 @@ export class GridView {
     }
     this.paint(tile);
     tint(verdict);
-    announce(say(this.page.words, "tile_done", { n: this.at + 1, all: this.tiles.length, verdict: this.page.words[verdict] }));
+    announce(
+      say(this.page.words, "tile_done", {
+        n: this.at + 1,
+        all: this.tiles.length,
+        verdict: this.page.words[verdict],
+      }),
+    );
     if (this.page.feedback) this.locked = true;
     this.onward();
     return true;
@@ -111,11 +117,14 @@ export class GridView {
   showCount() {
     const done = this.tiles.filter((tile) => tile.verdict || tile.skipped).length;
     const all = this.tiles.length;
-    this.earlier.textContent = all ? say(this.page.words, done === all ? "grid_done" : "grid_count", { done, all }) : "";
+    this.earlier.textContent = all
+      ? say(this.page.words, done === all ? "grid_done" : "grid_count", { done, all })
+      : "";
     const next = this.root.querySelector('[data-act="next"]');
     next.disabled = !all || done < all;
     next.classList.toggle("button-primary", !next.disabled);
-    this.root.querySelector('[data-act="undo"]').disabled = !this.undone.length || !this.page.mayUndo;
+    this.root.querySelector('[data-act="undo"]').disabled =
+      !this.undone.length || !this.page.mayUndo;
   }
 
   /** Back to the picture judged last: it is selected with its verdict shown, to be set anew. */
@@ -148,8 +157,8 @@ export class GridView {
 
   show(group) {
     const { item } = group[0];
-    this.page.showWaiting(false);
-    this.page.clearEnd();
+    this.page.ends.wait(false);
+    this.page.ends.clear();
     this.text.replaceChildren(...markedText(item.text, item.spans));
     this.text.dir = item.dir || "auto";
     this.text.classList.toggle("is-long", item.text.length > 110);
@@ -238,13 +247,14 @@ export class GridView {
   }
 
   enable(on) {
-    for (const act of ["skip", "flag"]) this.root.querySelector(`[data-act="${act}"]`).disabled = !on;
+    for (const act of ["skip", "flag"])
+      this.root.querySelector(`[data-act="${act}"]`).disabled = !on;
     if (!on) this.showCount();
   }
 
   wait() {
     this.enable(false);
-    this.page.showWaiting(true);
+    this.page.ends.wait(true);
   }
 
   clear() {

@@ -9,7 +9,8 @@ const PRESSED_BY_KEY = "button, a[href], summary, [role=button]";
 export function isElsewhere(event) {
   if (event.repeat || event.isComposing || event.keyCode === 229) return true;
   if (event.ctrlKey || event.metaKey || event.altKey) return true;
-  if (document.querySelector("dialog[open], [popover]:popover-open, details.menu[open]")) return true;
+  if (document.querySelector("dialog[open], [popover]:popover-open, details.menu[open]"))
+    return true;
   const target = event.target;
   if (!(target instanceof Element)) return false;
   if (target.closest(TYPING)) return true;

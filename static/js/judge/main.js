@@ -3,18 +3,18 @@
 import { Api } from "./api.js";
 import { Channel } from "./channel.js";
 import { Dialogs } from "./dialogs.js";
+import { Ends } from "./ends.js";
 import { FocusView } from "./focus.js";
 import { GridView } from "./grid.js";
 import { Keys } from "./keys.js";
 import { Outbox } from "./outbox.js";
 import { Ahead } from "./preload.js";
+import * as records from "./records.js";
 import { Status } from "./status.js";
-import { newKey, Store } from "./store.js";
+import { Store } from "./store.js";
 import { ActiveClock } from "./timing.js";
-import { plain, say } from "./view.js";
 
 const RECONCILE_EVERY = 5 * 60_000;
-const SKELETON_AFTER = 300;
 
 class Page {
   constructor(root) {
@@ -35,6 +35,7 @@ class Page {
     this.store = new Store(this.scope);
     this.clock = new ActiveClock();
     this.status = new Status(root, this.words);
+    this.ends = new Ends(this);
     this.progress = { mine: 0, quota: null, items_complete: 0, items_total: 0 };
   }
 
@@ -62,7 +63,10 @@ class Page {
       if (record.kind !== "flag") this.ahead.answered.add(record.item);
     }
     this.view = grid ? new GridView(this) : new FocusView(this);
-    this.keys = new Keys(JSON.parse(document.getElementById("judge-shortcuts").textContent), (action) => this.view.act(action));
+    this.keys = new Keys(
+      JSON.parse(document.getElementById("judge-shortcuts").textContent),
+      (action) => this.view.act(action),
+    );
     this.dialogs = new Dialogs(this);
     this.listen();
     history.replaceState({ judge: "base" }, "");
@@ -82,7 +86,7 @@ class Page {
       if (error.kind === "signed_out") this.signedOut({ code: error.code });
       else if (error.kind === "refused") this.end({ state: "refused", message: error.message });
       else setTimeout(() => this.openSession(), 3000);
-      this.showWaiting(true);
+      this.ends.wait(true);
       return;
     }
     this.view.next();
@@ -175,26 +179,18 @@ class Page {
     this.keys.use(shortcuts);
   }
 
-  record(item, verdict, active, mode, { correction = false } = {}) {
-    this.outbox.add({
-      kind: "answer",
-      correction,
-      client_key: newKey(),
-      assignment: item.assignment || null,
-      item: item.item,
-      verdict,
-      active_ms: active,
-      mode,
-      answered_at: new Date(Date.now() + this.api.skew).toISOString(),
-    });
+  record(item, verdict, active, mode, options = {}) {
+    this.outbox.add(
+      records.answer(item, verdict, active, mode, { skew: this.api.skew, ...options }),
+    );
   }
 
   recordSkip(item, reason, remark) {
-    this.outbox.add({ kind: "skip", client_key: newKey(), assignment: item.assignment, item: item.item, reason, remark });
+    this.outbox.add(records.skip(item, reason, remark));
   }
 
-  recordFlag(item, flag, remark) {
-    this.outbox.add({ kind: "flag", client_key: newKey(), item: item.item, flag, remark });
+  recordFlag(item, kind, remark) {
+    this.outbox.add(records.flag(item, kind, remark));
   }
 
   async load(entry) {
@@ -216,14 +212,16 @@ class Page {
   }
 
   busy() {
-    return Boolean(this.view.current || this.view.tiles?.length || this.ahead.queue.length || this.view.locked);
+    return Boolean(
+      this.view.current || this.view.tiles?.length || this.ahead.queue.length || this.view.locked,
+    );
   }
 
   claimFailed(error) {
     if (error.kind === "signed_out") this.signedOut({ code: error.code, ask: !this.busy() });
     if (error.kind === "refused") this.end({ state: "refused", message: error.message });
-    this.waitingFor = error.kind === "refused" ? null : error.kind;
-    if (!this.busy()) this.showWaiting(true);
+    this.ends.why = error.kind === "refused" ? null : error.kind;
+    if (!this.busy()) this.ends.wait(true);
   }
 
   showProgress(reply) {
@@ -252,7 +250,8 @@ class Page {
     } else if (this.view.locked) {
       this.view.unlock();
     }
-    if (result.status === "duplicate" && record.item) this.channel.send("answered", { item: record.item });
+    if (result.status === "duplicate" && record.item)
+      this.channel.send("answered", { item: record.item });
   }
 
   /** The session is gone: say so, keep everything, and offer to sign in here. */
@@ -265,7 +264,7 @@ class Page {
 
   signedIn() {
     this.signedOutBy = null;
-    this.waitingFor = null;
+    this.ends.why = null;
     this.outbox.show("waiting");
     this.outbox.kick();
     if (this.progress.items_total) this.ahead.fill();
@@ -277,62 +276,11 @@ class Page {
     if (history.state?.judge !== "top") history.pushState({ judge: "top" }, "");
   }
 
-  /** Nothing to show yet: after 300 ms a skeleton, and what is waited for in words. */
-  showWaiting(on) {
-    clearTimeout(this.skeletonTimer);
-    const cover = this.root.querySelector("[data-cover]");
-    if (!on) {
-      cover.hidden = true;
-      return;
-    }
-    this.skeletonTimer = setTimeout(() => {
-      if (this.view.current || this.view.tiles?.length) return;
-      if (this.root.classList.contains("has-end")) return;
-      const why = { offline: "wait_offline", busy: "wait_busy", signed_out: "wait_signed_out" }[this.waitingFor];
-      cover.querySelector("p").textContent = say(this.words, why || "wait", { n: this.outbox.waiting });
-      this.view.clear();
-      cover.hidden = false;
-    }, SKELETON_AFTER);
-  }
-
-  /** An end or a pause, each with its own words and next step. */
-  end({ state, retry_at: retryAt, stage, message }) {
-    if (state === "stage" || (stage && stage !== this.stage && state !== "items")) {
-      this.reloadWhenSaved();
-      return;
-    }
-    const template = document.getElementById(`end-${state}`) || document.getElementById("end-nothing");
-    const panel = this.root.querySelector("[data-end]");
-    panel.replaceChildren(template.content.cloneNode(true));
-    for (const node of panel.querySelectorAll("[data-mine]")) {
-      node.textContent = String(this.progress.mine + this.outbox.fresh);
-    }
-    if (message) panel.querySelector("[data-message]")?.replaceChildren(message);
-    if (retryAt) this.retryAt(new Date(retryAt), panel);
-    this.view.clear();
-    this.root.classList.add("has-end");
-    this.root.dataset.end = state;
-    panel.hidden = false;
-    this.root.querySelector("[data-cover]").hidden = true;
-    clearTimeout(this.skeletonTimer);
-  }
-
-  clearEnd() {
-    if (!this.root.classList.contains("has-end")) return;
-    this.root.classList.remove("has-end");
-    delete this.root.dataset.end;
-    this.root.querySelector("[data-end]").hidden = true;
-  }
-
-  retryAt(date, panel) {
-    const time = panel.querySelector("[data-retry-at]");
-    if (time) {
-      time.textContent = date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-      time.dateTime = date.toISOString();
-    }
-    clearTimeout(this.retryTimer);
-    const wait = Math.max(5000, date.getTime() - Date.now() - this.api.skew);
-    this.retryTimer = setTimeout(() => this.retry(), Math.min(wait, 2 ** 31 - 1));
+  /** An end, unless it is only the end of this stage. */
+  end(reply) {
+    const moved = reply.stage && reply.stage !== this.stage && reply.state !== "items";
+    if (reply.state === "stage" || moved) this.reloadWhenSaved();
+    else this.ends.show(reply);
   }
 
   retry() {
@@ -355,4 +303,4 @@ page.start().then(() => {
   root.setAttribute("aria-busy", "false");
 });
 
-export { page, plain };
+export { page };

@@ -115,14 +115,17 @@ export class Outbox extends EventTarget {
 
   async send(batch) {
     if (batch[0].kind === "answer") {
-      const reply = await this.guard(batch, () => this.api.post("answers", { answers: batch.map(wire) }));
+      const reply = await this.guard(batch, () =>
+        this.api.post("answers", { answers: batch.map(wire) }),
+      );
       if (reply) await this.sort(batch, reply);
       return;
     }
     const { client_key, assignment, item, reason, remark, flag } = batch[0];
-    const call = batch[0].kind === "skip"
-      ? () => this.api.post("skip", { client_key, assignment, reason, remark })
-      : () => this.api.post("flag", { client_key, item, kind: flag, remark });
+    const call =
+      batch[0].kind === "skip"
+        ? () => this.api.post("skip", { client_key, assignment, reason, remark })
+        : () => this.api.post("flag", { client_key, item, kind: flag, remark });
     const reply = await this.guard(batch, call);
     if (reply) {
       await this.store.settle(batch);
@@ -202,11 +205,16 @@ export class Outbox extends EventTarget {
   async reconcile() {
     const sent = (await this.store.all("sent")).filter((record) => record.kind === "answer");
     const recent = sent.slice(-200);
-    const reply = await this.api.post("reconcile", { client_keys: recent.map((r) => r.client_key) });
+    const reply = await this.api.post("reconcile", {
+      client_keys: recent.map((r) => r.client_key),
+    });
     const missing = new Set(reply.missing);
     const lost = recent.filter((record) => missing.has(record.client_key));
     for (const { seq, ...record } of lost) await this.store.add(record);
-    await this.store.remove(lost.map((record) => record.seq), "sent");
+    await this.store.remove(
+      lost.map((record) => record.seq),
+      "sent",
+    );
     if (lost.length) await this.kick();
     return { mine: reply.mine, compared: recent.length, missing: lost.length };
   }

@@ -93,7 +93,9 @@ export class Ahead extends EventTarget {
   /** An address may have expired: ask for a new one once, silently; then say that it is broken. */
   async renew(entry) {
     try {
-      const reply = await this.api.post("claim", { n: Math.min(this.most, this.high + this.taken.size + this.waiting()) });
+      const reply = await this.api.post("claim", {
+        n: Math.min(this.most, this.high + this.taken.size + this.waiting()),
+      });
       const again = reply.items.find((item) => item.item === entry.item.item);
       if (again) entry.item = again;
       entry.image = await decode(entry.item);

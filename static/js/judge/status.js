@@ -64,7 +64,8 @@ export class Status {
 
   /** A study with a time limit says when it is over. */
   showEnd(iso) {
-    const time = iso && new Date(iso).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+    const time =
+      iso && new Date(iso).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
     this.endText = time ? say(this.words, "until", { time }) : "";
     this.pace.textContent = [this.paceText, this.endText].filter(Boolean).join(" · ");
   }

@@ -93,7 +93,10 @@ export class Store {
 
   async update(record) {
     if (!this.db) this.memory.waiting.set(record.seq, record);
-    else await this.transaction("waiting", "readwrite", (t) => promised(t.objectStore("waiting").put(record)));
+    else
+      await this.transaction("waiting", "readwrite", (t) =>
+        promised(t.objectStore("waiting").put(record)),
+      );
   }
 
   /** Move records that the server has to the list that is compared with it later. */
@@ -103,7 +106,10 @@ export class Store {
     await this.remove(records.map((record) => record.seq));
     const sent = await this.all("sent");
     if (sent.length > KEEP_SENT) {
-      await this.remove(sent.slice(0, sent.length - KEEP_SENT).map((record) => record.seq), "sent");
+      await this.remove(
+        sent.slice(0, sent.length - KEEP_SENT).map((record) => record.seq),
+        "sent",
+      );
     }
   }
 }

@@ -87,7 +87,10 @@ export class Zoom {
     }
     const [other] = [...this.pointers].filter(([id]) => id !== event.pointerId).map(([, p]) => p);
     const distance = (a) => Math.hypot(a.x - other.x, a.y - other.y) || 1;
-    this.by(distance(now) / distance(before), { x: (now.x + other.x) / 2, y: (now.y + other.y) / 2 });
+    this.by(distance(now) / distance(before), {
+      x: (now.x + other.x) / 2,
+      y: (now.y + other.y) / 2,
+    });
   }
 
   up(event) {
