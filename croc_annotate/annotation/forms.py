@@ -62,6 +62,36 @@ class CampaignForm(forms.ModelForm[Campaign]):
             "invitation_only",
             "seed",
         ]
+        labels: ClassVar = {
+            "slug": _("Name in addresses"),
+            "grid_size": _("Images at a time in grid mode"),
+            "mark_difference": _("Mark the words in which the two texts differ"),
+            "order": _("Categories"),
+            "min_distance": _("Distance between items of one pair"),
+            "min_judgements": _("Judgements wanted"),
+            "max_judgements": _("Most judgements when people differ (adaptive)"),
+            "cross_rate": _("Share of images also shown with the other text"),
+            "reference_rate": _("Share of items with one extra judgement"),
+            "practice_items": _("Practice items"),
+            "quiz_items": _("Quiz items in each category"),
+            "quiz_pass_mark": _("Share of right answers that passes the quiz"),
+            "gold_rate": _("Share of known answers among the work"),
+            "gold_spacing": _("Least distance between two known answers"),
+            "gold_threshold": _("Pause a person below this share of known answers met"),
+            "gold_minimum": _("… judged from this many known answers on"),
+            "session_cap": _("Most items a person judges"),
+            "lease_seconds": _("Seconds for which an item is held"),
+            "invitation_only": _("By invitation only"),
+            "seed": _("Seed of the order"),
+        }
+        help_texts: ClassVar = {
+            "redundancy": _(
+                "Adaptive stops when the majority cannot change and asks more on doubt."
+            ),
+            "reference_rate": _(
+                "Kept out of the selection; it makes the human row of the leaderboard."
+            ),
+        }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -116,6 +146,16 @@ class StudyForm(forms.ModelForm[Study]):
             "time_limit_minutes",
             "active",
         ]
+        labels: ClassVar = {
+            "study_id": _("The platform's id of the study"),
+            "code_completed": _("Code: completed"),
+            "code_screened_out": _("Code: screened out"),
+            "code_no_consent": _("Code: no consent"),
+            "reward_pence": _("Reward in hundredths of the currency"),
+            "session_cap": _("Items in one submission"),
+            "time_limit_minutes": _("Time limit in minutes"),
+            "active": _("Lets people in"),
+        }
 
 
 class InvitationForm(forms.Form):
