@@ -21,6 +21,16 @@ CONTENT_TYPES: Final = {
 }
 
 
+NO_HUMAN: Final = "no vote on these images was kept out of their selection, or it is not scored yet"
+
+
+def absent_rows(board: Board) -> dict[str, str]:
+    """Reference rows that are not on the board, with the reason."""
+    there = {entry.name for entry in board.entries}
+    reasons = {"human": NO_HUMAN, "random": "run_benchmark --metric random was not run"}
+    return {name: reason for name, reason in reasons.items() if name not in there}
+
+
 def board_document(release: Release, board: Board) -> dict[str, object]:
     """The JSON document: the release, then the board."""
     return {
@@ -28,6 +38,7 @@ def board_document(release: Release, board: Board) -> dict[str, object]:
         "version": release.version,
         "release_sha256": release.sha256,
         "withdrawn": release.is_withdrawn,
+        "absent": absent_rows(board),
         **board_json(board),
     }
 
@@ -42,5 +53,8 @@ def write_board(release: Release, board: Board, form: str) -> bytes:
         from croc_annotate.benchmark import figures  # matplotlib takes a second to import
 
         return figures.draw(board, title=title, form=form)
-    writers = {"csv": csv_text, "latex": latex, "table": text}
+    if form == "table":
+        absent = [f"No {name} row: {reason}.\n" for name, reason in absent_rows(board).items()]
+        return (text(board, title=title) + "".join(absent)).encode()
+    writers = {"csv": csv_text, "latex": latex}
     return writers[form](board, title=title).encode()

@@ -63,6 +63,8 @@ def test_json_has_the_keys_that_scripts_rely_on(scored):
     assert document["metrics"]["random"]["rank"] is None
     assert document["release_sha256"] == scored.sha256
     assert len(document["differences"]) == 1
+    assert list(document["absent"]) == ["human"]
+    assert "No human row: no vote on these images" in leaderboard()
 
 
 def test_the_same_board_every_time(scored):
