@@ -8,12 +8,20 @@ from croc_annotate.agreement.wording import COUNTS, NUMBERS
 
 Row = dict[str, Any]
 
+# A bootstrap over fewer pairs than this knows too little of how much pairs differ.
+FEW_PAIRS = 10
 SHARES = {"raw_agreement", "prevalence_accept", "unsure_share"}
 
 
 def report_table(rows: Row) -> list[Row]:
     """Rows of an agreement table: label, counts and cells with value, interval or reason."""
     return [{"label": label, "cells": report_cells(row)} for label, row in rows.items()]
+
+
+def has_few_pairs(rows: Row) -> bool:
+    """Whether an interval of the table rests on too few contrast pairs."""
+    found = (row["intervals"]["raw_agreement"] for row in rows.values())
+    return any(one["low"] is not None and one["pairs"] < FEW_PAIRS for one in found)
 
 
 def reasons_in(rows: Row) -> str:
@@ -44,6 +52,8 @@ def _cell(name: str, row: Row) -> Row:
     cell = {"name": name, "value": f"{value:.6f}", "text": text_of(name, value), "reason": ""}
     if low is not None:
         cell["range"] = f"{text_of(name, low)} – {text_of(name, high)}"
+        if interval["pairs"] < FEW_PAIRS:
+            cell["few"] = interval["pairs"]
         cell["spark"] = f"{value:.4f},{low:.4f},{high:.4f}"
         lost = interval.get("undefined_draws")
         cell["lost"] = lost if lost else ""

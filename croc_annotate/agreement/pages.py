@@ -12,7 +12,13 @@ from django.utils import timezone
 
 from croc_annotate.accounts.access import admins_only, person, reviewers_only
 from croc_annotate.agreement import charts
-from croc_annotate.agreement.cells import reasons_in, report_cells, report_table, rule_row
+from croc_annotate.agreement.cells import (
+    has_few_pairs,
+    reasons_in,
+    report_cells,
+    report_table,
+    rule_row,
+)
 from croc_annotate.agreement.people_pages import annotators_context
 from croc_annotate.agreement.snapshots import current_statistics
 from croc_annotate.agreement.wording import COUNTS, DIMENSIONS, NUMBERS
@@ -122,6 +128,7 @@ def report_context(snapshot: StatisticsSnapshot, pairs: Context) -> Context:
                 "title": title,
                 "rows": report_table(by[name]),
                 "why": reasons_in(by[name]),
+                "few": has_few_pairs(by[name]),
             }
             for name, title in DIMENSIONS.items()
             if by.get(name)

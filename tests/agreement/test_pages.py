@@ -70,6 +70,13 @@ def test_categories_stand_in_their_order(client, admin):
     assert [row["label"] for row in tables[0]["rows"]] == order
 
 
+def test_an_interval_from_few_pairs_says_so(client, admin):
+    judged_campaign(["aa", "ar", "rr", "aa"], min_judgements=2)
+    assert "only 4 pairs: too narrow" in get(client, "report").content.decode()
+    judged_campaign(["aa", "ar", "rr", "aa"] * 4, min_judgements=2, slug="more")
+    assert "too narrow" not in get(client, "report", campaign="more").content.decode()
+
+
 @pytest.mark.field_case(32)
 def test_alpha_never_stands_alone(client, admin):
     judged_campaign(["aa"] * 40 + ["ar"], min_judgements=2)
