@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,28 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix) -
             test["NAME"] = f"/tmp/croc-test-{run}{worker}.sqlite3"
         else:
             test["NAME"] = f"test_croc_{run}{worker}"
+
+
+def _empties_tables(item: pytest.Item) -> bool:
+    """Whether a test has real commits: its tables are emptied afterwards, all of them."""
+    marker = item.get_closest_marker("django_db")
+    names = getattr(item, "fixturenames", [])
+    return bool(marker and marker.kwargs.get("transaction")) or bool(
+        {"transactional_db", "live_server"} & set(names)
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """Put the categories, which a migration made, back for the tests that follow."""
+    yield
+    if nextitem is not None and _empties_tables(item):
+        from django.apps import apps
+        from pytest_django.plugin import blocking_manager_key
+
+        migration = importlib.import_module("croc_annotate.prompts.migrations.0002_categories")
+        with item.config.stash[blocking_manager_key].unblock():
+            migration.add_categories(apps, None)
 
 
 @pytest.fixture(autouse=True)
