@@ -9,6 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A busy machine draws slowly; that is no finding. What is drawn stays the same in each run.
+settings.register_profile(
+    "here", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("here")
 
 
 @pytest.fixture(scope="session")
@@ -18,6 +25,8 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix) -
     from django.db import connections
 
     for alias in settings.DATABASES:
+        # A thread of the live server that a browser keeps open must not keep the database open.
+        connections[alias].settings_dict["CONN_MAX_AGE"] = 0
         test = connections[alias].settings_dict.setdefault("TEST", {})
         worker = os.environ.get("PYTEST_XDIST_WORKER", "")
         run = os.environ.get("TEST_RUN", "0")
