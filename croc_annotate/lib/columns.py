@@ -6,7 +6,6 @@ fixed-width rows that numpy reads in place; other databases are read in chunks.
 
 from __future__ import annotations
 
-import io
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ Ints = NDArray[np.int64]
 
 _HEADER = 19  # signature, flags, length of the header extension
 _CHUNK = 20_000
+_NULL = "a column to be read as numbers holds a null"
 
 
 class EpochSeconds(Func):
@@ -47,7 +47,10 @@ class EpochSeconds(Func):
 def read_columns(
     rows: QuerySet[Any, Any], columns: Mapping[str, str | Combinable]
 ) -> dict[str, Ints]:
-    """Return one int64 array per named column (a field or an expression, never null)."""
+    """Return one int64 array per named column (a field or an expression).
+
+    Raises ValueError if one of them holds a null.
+    """
     casts = {f"_{name}": Cast(what, BigIntegerField()) for name, what in columns.items()}
     selected = rows.annotate(**casts).values_list(*casts)
     connection = connections[rows.db]
@@ -60,22 +63,24 @@ def read_columns(
 
 def _by_binary_copy(selected: QuerySet[Any, Any], width: int) -> Ints:
     sql, parameters = selected.query.sql_with_params()
-    with connections[selected.db].cursor() as cursor, io.BytesIO() as out:
+    data = bytearray()
+    with connections[selected.db].cursor() as cursor:
         statement = cursor.mogrify(sql, parameters)
         with cursor.copy(f"COPY ({statement}) TO STDOUT (FORMAT BINARY)") as copy:
             for block in copy:
-                out.write(block)
-        data = out.getbuffer()
-        row = np.dtype([("n", ">i2"), ("cells", [("size", ">i4"), ("value", ">i8")], (width,))])
-        count, rest = divmod(len(data) - _HEADER - 2, row.itemsize)
-        if rest:  # a null is shorter than a number
-            raise ValueError("a column to be read as numbers holds a null")
-        cells = np.frombuffer(data, dtype=row, count=count, offset=_HEADER)["cells"]
-        table: Ints = cells["value"].astype(np.int64)
-        del data, cells
+                data += block
+    row = np.dtype([("n", ">i2"), ("cells", [("size", ">i4"), ("value", ">i8")], (width,))])
+    count, rest = divmod(len(data) - _HEADER - 2, row.itemsize)
+    cells = np.frombuffer(data, dtype=row, count=count, offset=_HEADER)["cells"]
+    if rest or (cells["size"] != 8).any():  # a null is shorter than a number
+        raise ValueError(_NULL)
+    table: Ints = cells["value"].astype(np.int64)
     return table.reshape(count, width)
 
 
 def _by_chunks(selected: QuerySet[Any, Any], width: int) -> Ints:
     flat = chain.from_iterable(selected.iterator(chunk_size=_CHUNK))
-    return np.fromiter(flat, dtype=np.int64).reshape(-1, width)
+    try:
+        return np.fromiter(flat, dtype=np.int64).reshape(-1, width)
+    except TypeError:
+        raise ValueError(_NULL) from None
