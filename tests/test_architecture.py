@@ -63,7 +63,7 @@ def test_start_up_imports_no_torch():
         "import django; django.setup();"
         "import croc_annotate.urls, croc_annotate.wsgi, croc_annotate.celery, sys;"
         "from django.urls import get_resolver; get_resolver().url_patterns;"
-        "heavy = {'torch', 'diffusers', 'transformers', 'matplotlib', 'scipy'} & set(sys.modules);"
+        "heavy = {'torch', 'diffusers', 'transformers', 'matplotlib', 'onnxruntime', 'datasets'} & set(sys.modules);"
         "sys.exit(f'imported at start: {heavy}' if heavy else 0)"
     )
     run = subprocess.run(
