@@ -88,9 +88,9 @@ class HashedFile:
 class WorkFolder:
     """The folder that becomes the export, and the walk along its journal."""
 
-    def __init__(self, root: Path, lock: IO[bytes], journal: IO[bytes], old: list[bytes]) -> None:
+    def __init__(self, root: Path, journal: IO[bytes], old: list[bytes]) -> None:
         self.root = root
-        self._lock, self._journal, self._old = lock, journal, old
+        self._journal, self._old = journal, old
         self._next = 0
         self._folders: set[str] = set()
 
@@ -166,9 +166,8 @@ class WorkFolder:
         shutil.rmtree(self.root, ignore_errors=True)
 
     def close(self) -> None:
-        """Let go of the journal and the lock."""
+        """Let go of the journal."""
         self._journal.close()
-        self._lock.close()
 
     def _forget_rest(self) -> None:
         if self._next < len(self._old):
@@ -201,58 +200,60 @@ def work_folder(target: Path, digest: str, *, force: bool) -> Iterator[WorkFolde
     """
     refuse_existing(target, force=force)
     target.parent.mkdir(parents=True, exist_ok=True)
-    lock = _locked(target)
+    root = target.with_name(f".{target.name}.partial")
+    lock = _locked(root)
     try:
         old = retired_name(target)
         if old.exists():
             shutil.rmtree(old)
-        root = target.with_name(f".{target.name}.partial")
-        work = _opened(root, lock, digest)
+        work = _opened(root, digest)
         try:
             yield work
         finally:
             work.close()
     finally:
-        lock.close()
-        _lock_path(target).unlink(missing_ok=True)
+        os.close(lock)
 
 
-def _lock_path(target: Path) -> Path:
-    return target.with_name(f".{target.name}.lock")
-
-
-def _locked(target: Path) -> IO[bytes]:
-    path = _lock_path(target)
+def _locked(root: Path) -> int:
+    """A lock on the work folder itself: it ends with the process and leaves no file behind."""
     for _ in range(10):
-        lock = path.open("ab")
+        root.mkdir(exist_ok=True)
+        lock = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            lock.close()
-            raise BusyError(f"another export writes {target}; wait for it") from error
-        # The owner before us removes the file as it leaves: only a lock on the named one counts.
-        if path.exists() and os.fstat(lock.fileno()).st_ino == path.stat().st_ino:
+            os.close(lock)
+            raise BusyError(f"another export writes {root}; wait for it") from error
+        # The owner before us may have published the folder meanwhile: then it is no work folder.
+        if root.exists() and os.fstat(lock).st_ino == root.stat().st_ino:
             return lock
-        lock.close()
-    raise BusyError(f"{target} is written by others again and again; wait for them")
+        os.close(lock)
+    raise BusyError(f"{root} is written by others again and again; wait for them")
 
 
-def _opened(root: Path, lock: IO[bytes], digest: str) -> WorkFolder:
+def _opened(root: Path, digest: str) -> WorkFolder:
     head = _line({"export": digest})
     path = root / _JOURNAL
     lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
     if not lines or lines[0] != head:
         # Another release or other options: nothing of it can be used.
-        if root.exists():
-            shutil.rmtree(root)
-        root.mkdir()
+        _empty(root)
         path.write_bytes(head)
         lines = [head]
     old = [line for line in lines[1:] if _parsed(line) is not None]
     journal = path.open("r+b")
     journal.seek(len(head) + sum(map(len, old)))
     journal.truncate()
-    return WorkFolder(root, lock, journal, old)
+    return WorkFolder(root, journal, old)
+
+
+def _empty(root: Path) -> None:
+    for item in root.iterdir():
+        if item.is_dir() and not item.is_symlink():
+            shutil.rmtree(item)
+        else:
+            item.unlink()
 
 
 def _parsed(line: bytes) -> Entry | None:
