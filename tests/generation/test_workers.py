@@ -30,6 +30,7 @@ from tests.redis_server import RedisServer
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.field_case(46),
+    pytest.mark.timeout(240),  # four processes start in turn: long on a busy machine only
     pytest.mark.skipif("connection.vendor != 'postgresql'", reason="needs PostgreSQL"),
 ]
 
