@@ -162,8 +162,37 @@ def campaign_data(campaign: Campaign, *, also: QuerySet[Judgement] | None = None
     )
     raters, rater = np.unique(found["rater"], return_inverse=True)
     weeks, week = np.unique((found["at"] - _FIRST_MONDAY) // _WEEK, return_inverse=True)
+    table = _table(
+        items,
+        found,
+        rater=rater,
+        week=week,
+        labels={
+            "week": _week_names(weeks),
+            "guideline_version": [version or "none" for version in versions],
+            "mode": modes,
+            "rater": pseudonyms(campaign, raters.tolist()),
+        },
+    )
+    return CampaignData(campaign, items, table, raters, found["active"], found["at"], found["id"])
+
+
+def _table(
+    items: ItemColumns,
+    found: dict[str, Ints],
+    *,
+    rater: Ints,
+    week: Ints,
+    labels: dict[str, list[str]],
+) -> t.JudgementTable:
+    """Judgements and their items in the numbering of the pure modules."""
     generators, generator = _generators(items.generator_id)
-    table = t.JudgementTable(
+    labels |= {
+        "category": items.categories,
+        "side": [str(side.value) for side in _SIDES],
+        "generator": generators,
+    }
+    return t.JudgementTable(
         item=items.rows_of(found["item"]),
         rater=rater,
         verdict=_VERDICT_CODES[found["verdict"]],
@@ -171,18 +200,9 @@ def campaign_data(campaign: Campaign, *, also: QuerySet[Judgement] | None = None
         cluster=items.cluster,
         role=items.role,
         item_codes={"category": items.category, "side": items.side, "generator": generator},
-        labels={
-            "category": items.categories,
-            "side": [str(side.value) for side in _SIDES],
-            "generator": generators,
-            "week": _week_names(weeks),
-            "guideline_version": [version or "none" for version in versions],
-            "mode": modes,
-            "rater": pseudonyms(campaign, raters.tolist()),
-        },
+        labels=labels,
         item_id=items.item_id,
     )
-    return CampaignData(campaign, items, table, raters, found["active"], found["at"], found["id"])
 
 
 def with_judgements(data: CampaignData, keep: NDArray[np.bool_]) -> CampaignData:

@@ -90,28 +90,16 @@ def adjudicate(
     )
     if _is_confirmation(current, reviewer, verdict):
         return _confirm(current, locked, reviewer, now)
-    wanted = review_policy(locked.campaign).second_reviewer
-    found = _replace(
-        current,
-        Adjudication(
-            campaign=locked.campaign,
-            candidate=locked.candidate,
-            text_role=locked.text_role,
-            reviewer=reviewer,
-            verdict=verdict,
-            reason=reason,
-            note=note,
-            blind=blind,
-            second_wanted=wanted if second_wanted is None else second_wanted,
-            created_at=now,
-        ),
-        now,
-    )
+    if second_wanted is None:
+        second_wanted = review_policy(locked.campaign).second_reviewer
+    values = {"verdict": verdict, "reason": reason, "note": note, "blind": blind}
+    found = _replace(current, locked, reviewer, {**values, "second_wanted": second_wanted}, now)
     _take_effect(found, locked, reviewer, now)
+    details = {"verdict": verdict, "reason": reason, "blind": blind}
     _audit(
         reviewer, "review.decided", "item", locked.pk, locked.campaign,
-        candidate=locked.candidate_id, text_role=locked.text_role, verdict=verdict, reason=reason,
-        blind=blind, second_wanted=found.second_wanted, replaces=current.pk if current else None,
+        candidate=locked.candidate_id, text_role=locked.text_role, second_wanted=second_wanted,
+        replaces=current.pk if current else None, **details,
     )  # fmt: skip
     return found
 
@@ -273,12 +261,21 @@ def _confirm(
     return current
 
 
-def _replace(current: Adjudication | None, new: Adjudication, now: datetime) -> Adjudication:
+def _replace(
+    current: Adjudication | None, item: Item, reviewer: User, values: dict[str, Any], now: datetime
+) -> Adjudication:
+    """Close the decision that stands and add the new one."""
     if current is not None:
         current.superseded_at = now
         current.save(update_fields=["superseded_at"])
-    new.save()
-    return new
+    return Adjudication.objects.create(
+        campaign=item.campaign,
+        candidate=item.candidate,
+        text_role=item.text_role,
+        reviewer=reviewer,
+        created_at=now,
+        **values,
+    )
 
 
 def _take_effect(found: Adjudication, item: Item, actor: User, now: datetime) -> None:
