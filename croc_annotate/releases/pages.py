@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from django.utils.translation import gettext_noop
+
 from croc_annotate.candidates.models import Candidate
 from croc_annotate.lib.hashing import stable_unit
 from croc_annotate.prompts.models import Category
@@ -17,9 +19,10 @@ if TYPE_CHECKING:
 
 WALL = 24
 MEASURES = (
-    ("raw_agreement", "Raw agreement"), ("krippendorff_alpha", "Krippendorff’s α"),
-    ("gwet_ac1", "Gwet’s AC1"),
-)  # fmt: skip
+    ("raw_agreement", gettext_noop("Raw agreement")),
+    ("krippendorff_alpha", gettext_noop("Krippendorff’s α")),
+    ("gwet_ac1", gettext_noop("Gwet’s AC1")),
+)
 
 
 def visible_releases(user: User | None) -> ReleaseQuerySet:

@@ -11,6 +11,7 @@ import io
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from PIL import Image
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from croc_annotate.releases.export.options import ExportOptions
     from croc_annotate.releases.records import ImageRecord
 
+_BATCH = 16
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -70,12 +72,26 @@ class ImageLoader:
     def each(
         self, records: Iterable[ImageRecord], then: Callable[[Payload], Result]
     ) -> Iterator[Result]:
-        """``then`` of each image, worked out in threads, yielded in order."""
-        return ordered_map(lambda record: then(self.load(record)), records, workers=self.workers)
+        """``then`` of each image, worked out in threads, yielded in order.
+
+        A few images a task: handing one over costs as much as copying a small file.
+        """
+
+        def several(batch: list[ImageRecord]) -> list[Result]:
+            return [then(self.load(record)) for record in batch]
+
+        for found in ordered_map(several, _batches(records), workers=self.workers):
+            yield from found
 
     def payloads(self, records: Iterable[ImageRecord]) -> Iterator[Payload]:
         """The images in order."""
         return ordered_map(self.load, records, workers=self.workers)
+
+
+def _batches(records: Iterable[ImageRecord]) -> Iterator[list[ImageRecord]]:
+    stream = iter(records)
+    while batch := list(islice(stream, _BATCH)):
+        yield batch
 
 
 def ordered_map(

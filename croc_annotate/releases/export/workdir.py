@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
 
 from croc_annotate.lib.atomic import fsync_folder, publish_folder, refuse_existing, retired_name
@@ -120,7 +120,14 @@ class WorkFolder:
     def add(self, entry: Entry) -> None:
         """Note that a file is complete."""
         self._forget_rest()
-        self._journal.write(_line(asdict(entry)))
+        self._journal.write(
+            _line(
+                {
+                    "path": entry.path, "size": entry.size, "sha256": entry.sha256,
+                    "rows": entry.rows, "source_sha256": entry.source_sha256,
+                }
+            )
+        )  # fmt: skip
         # One write a line: a torn last line is the only damage that a kill can do.
         self._journal.flush()
 
