@@ -318,6 +318,7 @@ SPECTACULAR_SETTINGS = {
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("de", "Deutsch")]
 LOCALE_PATHS = [BASE_DIR / "croc_annotate" / "locale"]
+FORMAT_MODULE_PATH = "croc_annotate.lib.formats"
 USE_I18N = True
 USE_TZ = True
 TIME_ZONE = "UTC"

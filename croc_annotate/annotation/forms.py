@@ -63,7 +63,14 @@ class CampaignForm(forms.ModelForm[Campaign]):
             "seed",
         ]
         labels: ClassVar = {
+            "title": _("Title"),
             "slug": _("Name in addresses"),
+            "mode": _("Mode"),
+            "redundancy": _("Redundancy"),
+            "rule": _("Rule"),
+            "posterior_threshold": _("Least posterior probability"),
+            "guideline": _("Guideline"),
+            "consent_text": _("Consent text"),
             "grid_size": _("Images at a time in grid mode"),
             "mark_difference": _("Mark the words in which the two texts differ"),
             "order": _("Categories"),
@@ -114,6 +121,7 @@ class GuidelineForm(forms.ModelForm[Guideline]):
     class Meta:
         model = Guideline
         fields: ClassVar = ["version", "title", "body"]
+        labels: ClassVar = {"version": _("Version"), "title": _("Title"), "body": _("Text")}
 
 
 class ConsentTextForm(forms.ModelForm[ConsentText]):
@@ -122,6 +130,7 @@ class ConsentTextForm(forms.ModelForm[ConsentText]):
     class Meta:
         model = ConsentText
         fields: ClassVar = ["version", "body"]
+        labels: ClassVar = {"version": _("Version"), "body": _("Text")}
 
 
 class StudyForm(forms.ModelForm[Study]):

@@ -12,6 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from croc_annotate.accounts.access import admins_only
@@ -92,19 +93,28 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 FIELD_GROUPS = [
-    ("What is judged", ["title", "slug", "categories", "generators", "banks", "cross_rate"]),
-    ("How it is shown", ["mode", "grid_size", "mark_difference", "order", "min_distance", "seed"]),
     (
-        "How many judgements",
+        gettext_noop("What is judged"),
+        ["title", "slug", "categories", "generators", "banks", "cross_rate"],
+    ),
+    (
+        gettext_noop("How it is shown"),
+        ["mode", "grid_size", "mark_difference", "order", "min_distance", "seed"],
+    ),
+    (
+        gettext_noop("How many judgements"),
         ["redundancy", "min_judgements", "max_judgements", "reference_rate"],
     ),
-    ("How votes become verdicts", ["rule", "posterior_threshold"]),
+    (gettext_noop("How votes become verdicts"), ["rule", "posterior_threshold"]),
     (
-        "Before the work",
+        gettext_noop("Before the work"),
         ["consent_text", "guideline", "practice_items", "quiz_items", "quiz_pass_mark"],
     ),
-    ("Known answers", ["gold_rate", "gold_spacing", "gold_threshold", "gold_minimum"]),
-    ("Who and how long", ["invitation_only", "session_cap", "lease_seconds"]),
+    (
+        gettext_noop("Known answers"),
+        ["gold_rate", "gold_spacing", "gold_threshold", "gold_minimum"],
+    ),
+    (gettext_noop("Who and how long"), ["invitation_only", "session_cap", "lease_seconds"]),
 ]
 
 

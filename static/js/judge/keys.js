@@ -57,6 +57,7 @@ const FIXED = {
 
 /** A key as it is printed on its cap. */
 export function keyLabel(key) {
-  const names = { space: "space", arrowleft: "←", arrowright: "→", arrowup: "↑", arrowdown: "↓" };
+  const space = document.getElementById("judge-words")?.dataset.key_space || "space";
+  const names = { space, arrowleft: "←", arrowright: "→", arrowup: "↑", arrowdown: "↓" };
   return names[key] || (key.length === 1 ? key.toUpperCase() : key);
 }

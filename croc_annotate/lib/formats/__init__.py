@@ -1,0 +1,1 @@
+"""How each language of the interface writes numbers (settings.FORMAT_MODULE_PATH)."""
