@@ -137,7 +137,7 @@ def test_a_lost_session_is_renewed_in_place_and_the_queue_replays(judging, conte
     context.clear_cookies()
     given = {judge.judge("j"): "accept"}
     judge.page.wait_for_selector("#signin-dialog[open]")
-    assert "1 answers are kept" in judge.page.locator("#signin-count").inner_text()
+    assert "Answers kept in this browser: 1" in judge.page.locator("#signin-count").inner_text()
     judge.page.click("#signin-dialog [data-close] >> nth=1")
     given[judge.judge("f")] = "reject"  # what is ready can still be judged
     judge.wait_for_state("signed_out", 2)
