@@ -84,14 +84,15 @@ def _write_shard(
 ) -> Payload | None:
     """Fill one shard; return the first image of the next one, or None at the end."""
     size = 0
-    with _writer(sink, schema, images_repeat="question" in schema.names) as writer:
+    images_repeat = "question" in schema.names
+    # The dictionary of repeated images is a copy of the group.
+    limit = GROUP_BYTES // 2 if images_repeat else GROUP_BYTES
+    with _writer(sink, schema, images_repeat=images_repeat) as writer:
         group: list[dict[str, Any]] = []
         held = 0
         while pending is not None and (not size or size + len(pending.data) <= SHARD_BYTES):
             rows = rows_of(pending)
-            if group and (
-                len(group) + len(rows) > GROUP_ROWS or held + len(pending.data) > GROUP_BYTES
-            ):
+            if group and (len(group) + len(rows) > GROUP_ROWS or held + len(pending.data) > limit):
                 _flush(writer, schema, group)
                 group, held = [], 0
             group += rows
