@@ -89,9 +89,10 @@ def request_candidates(*, plan: Plan) -> int:
     return made
 
 
-# Through model instances 80,000 rows take several times as long, as five parameters a row twice; so a batch travels as one JSON text. Another run may have asked for the same
-# meanwhile: its rows are as good, so a conflict is no error. "WHERE true" tells SQLite that
-# ON CONFLICT does not belong to a join.
+# Through model instances 80,000 rows take several times as long, as five parameters a row twice;
+# so a batch travels as one JSON text. Another run may have asked for the same meanwhile: its
+# rows are as good, so a conflict is no error. "WHERE true" tells SQLite that ON CONFLICT does
+# not belong to a join.
 _INSERT = """
     INSERT INTO candidates_candidate (
         created_at, pair_id, side, generator_id, seed, key,
