@@ -71,8 +71,8 @@ def test_pictures_are_judged_by_touch(browser, live_server, world, sign_in, prob
     for i in range(6):
         tiles(judge).nth(i).locator("[data-act=reject]" if i % 2 else "[data-act=accept]").tap()
     tiles(judge).nth(5).locator("[data-act=accept]").tap()  # a mind changed
-    judge.wait_for_judgements(6)
-    page.wait_for_timeout(300)
+    # A tap becomes a click a little later: wait for what it shows, then for the server.
+    page.wait_for_selector(".tile:nth-child(6) [data-act=accept][aria-pressed=true]")
     judge.wait_for_state("saved", 0)
     verdicts = judge.by_image()
     given = ["accept", "reject", "accept", "reject", "accept", "accept"]
