@@ -125,3 +125,28 @@ def test_one_picture_is_skipped_and_the_rest_goes_on(grid):
     judge.wait_for_judgements(5)
     judge.wait_for_state("saved", 0)
     assert judge.leases().filter(state="skipped").count() == 1
+
+
+@pytest.mark.field_case(11)
+def test_the_last_of_many_quick_corrections_stands(grid):
+    """Also when the server's clock, known to the second only, seems to jump between them."""
+    judge = grid()
+    first = source(judge, 0)
+    judge.page.evaluate(
+        """async () => {
+            const { page } = await import("/static/js/judge/main.js");
+            const tile = document.querySelector(".tile");
+            for (let i = 0; i < 9; i += 1) {
+                page.api.skew = i % 2 ? 400 : -400;
+                tile.querySelector(`[data-act=${i % 2 ? "reject" : "accept"}]`).click();
+            }
+        }"""
+    )
+    judge.wait_for_state("saved", 0)
+    assert judge.by_image() == {first: "accept"}
+    assert (
+        judge.page.evaluate(
+            """async () => (await import("/static/js/judge/main.js")).page.outbox.refused.length"""
+        )
+        == 0
+    )

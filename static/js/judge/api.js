@@ -55,7 +55,7 @@ export class Api {
   /** One call; a rotated CSRF token is fetched anew and the call made once more. */
   async call(url, options, again = true) {
     const reply = await this.fetch(url, options);
-    this.skew = Date.parse(reply.headers.get("Date")) - Date.now() || 0;
+    this.compareClocks(reply.headers.get("Date"));
     if (reply.redirected && /\/login\//.test(reply.url)) throw new ApiError("signed_out");
     if (reply.ok) return body(reply);
     const data = await body(reply);
@@ -64,6 +64,12 @@ export class Api {
       return this.call(url, options, false);
     }
     throw failure(reply, data);
+  }
+
+  /** The header tells whole seconds: only a clock that is clearly off is corrected, and then once. */
+  compareClocks(date) {
+    const skew = Date.parse(date) + 500 - Date.now();
+    if (Number.isFinite(skew) && Math.abs(skew - this.skew) > 3000) this.skew = skew;
   }
 
   async fetch(url, options) {

@@ -2,6 +2,14 @@
 
 import { newKey } from "./store.js";
 
+let latest = 0;
+
+/** The time of an answer: later than that of the one before, or a correction could lose against it. */
+function nextTime(skew) {
+  latest = Math.max(latest + 1, Date.now() + skew);
+  return new Date(latest).toISOString();
+}
+
 /** A verdict on an item, with the time that it took. */
 export function answer(item, verdict, active, mode, { correction = false, skew = 0 } = {}) {
   return {
@@ -13,7 +21,7 @@ export function answer(item, verdict, active, mode, { correction = false, skew =
     verdict,
     active_ms: active,
     mode,
-    answered_at: new Date(Date.now() + skew).toISOString(),
+    answered_at: nextTime(skew),
   };
 }
 
