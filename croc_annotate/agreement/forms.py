@@ -13,7 +13,8 @@ from croc_annotate.agreement.models import ConsensusState, DefectCode, ReasonCod
 from croc_annotate.agreement.review_queue import KINDS
 from croc_annotate.annotation.models import TextRole
 from croc_annotate.candidates.models import Generator
-from croc_annotate.prompts.models import Category, Side
+from croc_annotate.prompts.models import Side
+from croc_annotate.prompts.selectors import category_titles
 
 ALL = ("", _("All"))
 
@@ -110,7 +111,7 @@ class QueueForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _offer(self, "category", Category.objects.values_list("slug", "label"))
+        _offer(self, "category", category_titles())
         _offer(self, "generator", Generator.objects.values_list("slug", "label"))
 
 

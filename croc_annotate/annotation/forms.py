@@ -9,7 +9,8 @@ from django.utils.translation import gettext_lazy as _
 
 from croc_annotate.annotation.models import Campaign, ConsentText, Guideline, Study
 from croc_annotate.candidates.models import Generator
-from croc_annotate.prompts.models import Category, ContrastPair
+from croc_annotate.prompts.models import ContrastPair
+from croc_annotate.prompts.selectors import category_titles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -102,7 +103,7 @@ class CampaignForm(forms.ModelForm[Campaign]):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._choose("categories", Category.objects.values_list("slug", "label"))
+        self._choose("categories", category_titles())
         self._choose("generators", Generator.objects.values_list("slug", "label"))
         banks = (
             ContrastPair.objects.exclude(bank="").order_by("bank").values_list("bank", flat=True)

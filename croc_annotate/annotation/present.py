@@ -51,7 +51,7 @@ def item_json(item: Item, *, mark: bool) -> dict[str, Any]:
         "text": text,
         "spans": marked_spans(text, item.other_text) if mark else [],
         "dir": _direction(text),
-        "category": item.pair.category.label,
+        "category": item.pair.category.title,
         "image": image,
         "preview": preview,
         "width": candidate.width,

@@ -68,7 +68,7 @@ def _example(item: Item) -> dict[str, Any]:
     image, preview = image_addresses(item.candidate.key)
     return {
         "category": item.pair.category_id,
-        "category_label": item.pair.category.label,
+        "category_label": item.pair.category.title,
         "text": item.text,
         "spans": marked_spans(item.text, item.other_text),
         "image": image,

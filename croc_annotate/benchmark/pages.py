@@ -23,7 +23,7 @@ from croc_annotate.benchmark.forms import ViewForm
 from croc_annotate.benchmark.selectors import ReleaseImages, release_images, shown_runs
 from croc_annotate.benchmark.worst import Showcase, ordered_pairs, pair_means, showcase
 from croc_annotate.prompts.marking import Piece, marked_pair
-from croc_annotate.prompts.models import Category
+from croc_annotate.prompts.selectors import category_titles
 from croc_annotate.releases.models import Release
 from croc_annotate.releases.selectors import (
     ReleaseNotFoundError,
@@ -146,7 +146,7 @@ def cached_images(release: Release) -> ReleaseImages:
 
 def category_labels() -> dict[str, str]:
     """Category → its name in words."""
-    return dict(Category.objects.values_list("slug", "label"))
+    return dict(category_titles())
 
 
 def pair_pictures(

@@ -8,7 +8,8 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from croc_annotate.candidates.models import CandidateState, Generator
-from croc_annotate.prompts.models import Category, Side
+from croc_annotate.prompts.models import Side
+from croc_annotate.prompts.selectors import category_titles
 
 
 class BrowseForm(forms.Form):
@@ -40,7 +41,7 @@ class BrowseForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        categories = Category.objects.values_list("slug", "label")
+        categories = category_titles()
         generators = Generator.objects.values_list("slug", "label")
         self.fields["category"].choices = [("", _("All")), *categories]  # type: ignore[attr-defined]
         self.fields["generator"].choices = [("", _("All")), *generators]  # type: ignore[attr-defined]

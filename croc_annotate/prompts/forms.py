@@ -7,13 +7,8 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from croc_annotate.prompts.models import Category
 from croc_annotate.prompts.rules import MAX_LABEL, MAX_SLUG, MAX_TEXT, PairRow, check_pair
-from croc_annotate.prompts.selectors import banks
-
-
-def _category_choices() -> list[tuple[str, str]]:
-    return [(category.slug, category.label) for category in Category.objects.all()]
+from croc_annotate.prompts.selectors import banks, category_titles
 
 
 class FilterForm(forms.Form):
@@ -30,7 +25,7 @@ class FilterForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["category"].choices = [("", _("all")), *_category_choices()]  # type: ignore[attr-defined]
+        self.fields["category"].choices = [("", _("all")), *category_titles()]  # type: ignore[attr-defined]
         self.fields["bank"].choices = [("", _("all")), *((b, b) for b in banks())]  # type: ignore[attr-defined]
 
 
@@ -69,7 +64,7 @@ class PairForm(forms.Form):
 
     def __init__(self, *args: Any, fixed_slug: str = "", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["category"].choices = _category_choices()  # type: ignore[attr-defined]
+        self.fields["category"].choices = category_titles()  # type: ignore[attr-defined]
         if fixed_slug:
             # A pair keeps its id and category for life: releases and files name it by them.
             for name in ("slug", "category"):

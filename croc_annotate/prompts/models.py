@@ -7,9 +7,21 @@ from functools import reduce
 from operator import or_
 
 from django.db import models
+from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
 
 NEGATION = "negation"
+# The labels that come with the project, for the translators; the rows hold them in English.
+LABELS = (
+    gettext_noop("Action"),
+    gettext_noop("Body parts"),
+    gettext_noop("Counting"),
+    gettext_noop("Negation"),
+    gettext_noop("Shapes"),
+    gettext_noop("Size relation"),
+    gettext_noop("Spatial relation"),
+    gettext_noop("Parts of things"),
+)
 
 
 class Side(models.TextChoices):
@@ -35,6 +47,11 @@ class Category(models.Model):
 
     def __str__(self) -> str:
         return self.label
+
+    @property
+    def title(self) -> str:
+        """The label in the reader's language; labels of one's own stay as they are."""
+        return gettext(self.label)
 
     @property
     def evaluated_side(self) -> str:

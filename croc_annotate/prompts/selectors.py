@@ -37,6 +37,11 @@ def filter_pairs(wanted: Mapping[str, str]) -> ContrastPairQuerySet:
     return pairs if state == "all" else pairs.filter(active=state == "active")
 
 
+def category_titles() -> list[tuple[str, str]]:
+    """(slug, title in the reader's language) of each category, in order."""
+    return [(category.slug, category.title) for category in Category.objects.all()]
+
+
 def category_counts() -> list[Category]:
     """The categories in order, each with ``in_use``: its number of active pairs."""
     return list(Category.objects.annotate(in_use=Count("pairs", filter=Q(pairs__active=True))))

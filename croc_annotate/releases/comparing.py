@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _
 
-from croc_annotate.prompts.models import Category
+from croc_annotate.prompts.selectors import category_titles
 from croc_annotate.releases.models import MemberReason
 from croc_annotate.releases.reasons import REASONS
 
@@ -86,7 +86,7 @@ def _by_category(first: Release, second: Release) -> list[tuple[str, int, int]]:
     before, after = (release.manifest.get("by_category", {}) for release in (first, second))
     return [
         (label, _verified(before, slug), _verified(after, slug))
-        for slug, label in Category.objects.order_by("position").values_list("slug", "label")
+        for slug, label in category_titles()
         if slug in before or slug in after
     ]
 

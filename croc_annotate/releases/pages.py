@@ -9,6 +9,7 @@ from django.utils.translation import gettext_noop
 from croc_annotate.candidates.models import Candidate
 from croc_annotate.lib.hashing import stable_unit
 from croc_annotate.prompts.models import Category
+from croc_annotate.prompts.selectors import category_titles
 from croc_annotate.releases.models import MemberReason, Release
 from croc_annotate.releases.reasons import REASONS
 from croc_annotate.releases.selectors import in_order, verified
@@ -47,7 +48,7 @@ def reason_rows(release: Release) -> list[dict[str, Any]]:
 
 def category_rows(release: Release) -> list[dict[str, Any]]:
     """Verified images and candidates of each category."""
-    labels = dict(Category.objects.values_list("slug", "label"))
+    labels = dict(category_titles())
     order = list(Category.objects.order_by("position").values_list("slug", flat=True))
     found = in_order(release.manifest.get("by_category", {}), order)
     return [
@@ -83,7 +84,7 @@ def agreement_rows(release: Release) -> list[dict[str, Any]]:
 def agreement_chart(release: Release) -> dict[str, Any] | None:
     """Raw agreement and α by category for the interval plot."""
     by = (release.agreement.get("by") or {}).get("category") or {}
-    order = list(Category.objects.order_by("position").values_list("slug", "label"))
+    order = category_titles()
     rows = []
     for slug, label in order:
         for name, series in (

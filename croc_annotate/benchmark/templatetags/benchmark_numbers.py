@@ -5,11 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django import template
+from django.utils.translation import gettext, gettext_noop
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 register = template.Library()
+
+# For the translators: what `words` makes of the directions and statistics.
+PHRASES = (
+    gettext_noop("text, forward"),
+    gettext_noop("text, inverse"),
+    gettext_noop("image, forward"),
+    gettext_noop("image, inverse"),
+    gettext_noop("average"),
+    gettext_noop("all four"),
+)
 
 
 @register.filter
@@ -40,11 +51,11 @@ def item(mapping: Mapping[str, Any], key: str) -> Any:
 
 @register.filter
 def words(slug: str) -> str:
-    """text_forward as "text, forward"; spatial_relation as "spatial relation"."""
+    """text_forward as "text, forward", in the reader's language; body_parts as "body parts"."""
     part, _, direction = slug.partition("_")
-    if direction in {"forward", "inverse"}:
-        return f"{part}, {direction}"
-    return slug.replace("_", " ")
+    directed = direction in {"forward", "inverse"}
+    phrase = f"{part}, {direction}" if directed else slug.replace("_", " ")
+    return gettext(phrase)
 
 
 @register.filter
