@@ -64,9 +64,8 @@ def make_candidate(
     **fields: Any,
 ):
     """A candidate with a small real image, stored through the public function."""
-    from croc_annotate.candidates.services import store_image
-
     from croc_annotate.candidates.models import Candidate, Generator
+    from croc_annotate.candidates.services import store_image
 
     pair = pair or make_pair()
     generator = generator or Generator.objects.first() or make_generator()

@@ -67,11 +67,12 @@ def serve() -> tuple[subprocess.Popen[bytes], str]:
     url = f"http://127.0.0.1:{port}"
     for _ in range(100):
         try:
-            urllib.request.urlopen(url + "/healthz", timeout=2).close()
-        except (urllib.error.URLError, ConnectionError):
+            urllib.request.urlopen(url + "/healthz", timeout=5).close()
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
             time.sleep(0.2)
         else:
             return process, url
+    process.terminate()
     raise SystemExit("The site did not start")
 
 
@@ -91,9 +92,10 @@ def sign_in(browser: Browser, url: str, who: tuple[str, str]) -> dict[str, objec
 
 def shoot(page: Page, name: str, look: tuple[int, str], *, whole: bool = True) -> None:
     """One picture, after fonts, images and charts are there."""
-    page.wait_for_load_state("networkidle")
+    # Not "networkidle": live pages and the judging page never stop asking.
+    page.wait_for_load_state("load")
     page.evaluate("document.fonts.ready")
-    page.wait_for_timeout(300)
+    page.wait_for_timeout(900)
     page.screenshot(path=OUT / f"{name}-{look[0]}-{look[1]}.png", full_page=whole)
 
 
@@ -122,7 +124,7 @@ def annotator_pages(browser: Browser, url: str, state: object, look: tuple[int, 
         for box in page.locator("main input[type=checkbox]").all():
             box.check()
         page.locator("main form button[type=submit]").first.click()
-        page.wait_for_load_state("networkidle")
+        page.wait_for_load_state("load")
     if "guideline" in page.url:
         page.locator("main form button[type=submit]").first.click()
     page.goto(url + "/annotate/demo/")
