@@ -33,7 +33,7 @@ PAGES = (
     ("/prompts/", "demo-reviewer", "counting_scene1"),
     ("/images/", "demo-reviewer", "scenes"),
     ("/annotate/", "demo-annotator", plan.TITLE),
-    (f"/annotate/{plan.CAMPAIGN}/", "demo-annotator", "demonstration"),
+    (f"/annotate/{plan.CAMPAIGN}/", "demo-annotator", plan.TITLE),
     ("/agreement/", "demo-reviewer", "Simulated"),
     ("/agreement/report/", "demo-reviewer", "Krippendorff"),
     ("/agreement/annotators/", "demo-admin", "Simulated annotator 6"),
