@@ -312,6 +312,10 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
+    "ENUM_NAME_OVERRIDES": {
+        "VerdictEnum": ["accept", "reject", "unsure"],
+        "DecisionEnum": ["accept", "reject"],
+    },
 }
 
 # --- language and time -----------------------------------------------------------------------

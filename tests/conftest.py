@@ -36,6 +36,20 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix) -
             test["NAME"] = f"test_croc_{run}{worker}"
 
 
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker) -> Iterator[None]:
+    """End connections that a test's thread may have left: they would keep the database alive."""
+    yield
+    from django.db import connection
+
+    if connection.vendor == "postgresql":
+        with django_db_blocker.unblock(), connection.cursor() as cursor:
+            cursor.execute(
+                "select pg_terminate_backend(pid) from pg_stat_activity "
+                "where datname = current_database() and pid <> pg_backend_pid()"
+            )
+
+
 def _empties_tables(item: pytest.Item) -> bool:
     """Whether a test has real commits: its tables are emptied afterwards, all of them."""
     marker = item.get_closest_marker("django_db")

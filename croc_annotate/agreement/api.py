@@ -116,7 +116,7 @@ class AnnotatorView(APIView):
 
     permission_classes = [IsAdmin]
 
-    @extend_schema(responses=SnapshotSerializer)
+    @extend_schema(responses=SnapshotSerializer, operation_id="campaign_annotator")
     def get(self, request: Request, slug: str, pk: int) -> Response:
         """The person's row of the annotators table."""
         found = current_statistics(campaign=_campaign(slug), kind="annotators")

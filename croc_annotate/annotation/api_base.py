@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, TypeVar
 
 from django.db import IntegrityError, OperationalError
+from drf_spectacular.authentication import SessionScheme
 from rest_framework import exceptions
 from rest_framework.authentication import SessionAuthentication
 from rest_framework.response import Response
@@ -54,6 +55,13 @@ class SessionWithCode(SessionAuthentication):
             super().enforce_csrf(request)
         except exceptions.PermissionDenied as error:
             raise CsrfError(str(error.detail)) from error
+
+
+class SessionWithCodeScheme(SessionScheme):  # type: ignore[no-untyped-call]
+    """The session in the OpenAPI description, under a name of its own."""
+
+    target_class = "croc_annotate.annotation.api_base.SessionWithCode"
+    name = "judgingSession"
 
 
 class JudgingView(APIView):

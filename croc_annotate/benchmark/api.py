@@ -48,7 +48,9 @@ class MetricView(APIView):
 
     permission_classes = [AllowAny]
 
-    @extend_schema(parameters=_CHOICES, responses=OpenApiTypes.OBJECT)
+    @extend_schema(
+        parameters=_CHOICES, responses=OpenApiTypes.OBJECT, operation_id="leaderboard_metric"
+    )
     def get(self, request: Request, name: str) -> Response:
         """Its part of the leaderboard's document."""
         context = page_context(request._request)

@@ -126,7 +126,10 @@ class TorchRunner:
                 # The snapshot's folder is named by its commit: "main" becomes a fixed point.
                 self.commit, source = folder.name, str(folder)
             return self.pipeline_class.from_pretrained(source, **options)
-        except (OSError, ValueError, ImportError) as error:
+        # RuntimeError: a quantiser that finds no GPU says so with one.
+        except (OSError, ValueError, ImportError, RuntimeError) as error:
+            if isinstance(error, RuntimeError) and _is_memory(error):
+                raise
             raise PipelineError(f"Cannot load {self.spec.model_id!r}: {error}") from error
 
     def _cache_first_block(self, threshold: float) -> None:

@@ -82,7 +82,11 @@ def test_a_form_without_its_token_is_refused():
     assert strict.post("/accounts/login/", form).status_code == 403
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "templates").rglob("*.html")), ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "page",
+    sorted((ROOT / "templates").rglob("*.html")),
+    ids=lambda page: str(page.relative_to(ROOT / "templates")),
+)
 def test_no_template_holds_inline_script_or_style(page: Path):
     import re
 

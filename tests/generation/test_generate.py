@@ -139,8 +139,10 @@ def test_an_unexpected_error_fails_its_batch_and_the_run_goes_on() -> None:
     generate("--seeds", "1-8")
     failed = Candidate.objects.failed().filter(side="prompt").values_list("seed", "error")
     assert all(error == "ValueError: a bug at seed 2" for _, error in failed)
-    assert {seed for seed, _ in failed} <= {2, 3, 4}
-    assert {5, 6, 7, 8} <= {seed for seed, state in states().items() if state == "rendered"}
+    # Which seeds shared the batch of four with seed 2 depends on the order of claims.
+    assert 2 in {seed for seed, _ in failed}
+    assert len(failed) <= 4
+    assert sum(state == "rendered" for state in states().values()) >= 4
 
 
 def test_a_generator_that_always_breaks_stops_the_run_instead_of_failing_everything() -> None:

@@ -13,7 +13,10 @@ function spread(points, right, gap = 13) {
     const from = point.before ? point.px - 9 - width : point.px + 9;
     const covers = (other) =>
       from < other.to && other.from < from + width && Math.abs(point.ly - other.y) < gap;
-    for (let hit = placed.find(covers); hit; hit = placed.find(covers)) point.ly = hit.y + gap;
+    // A little more than the gap: rounding must not leave the label where it covers `hit` still,
+    // or this would never end.
+    for (let hit = placed.find(covers); hit; hit = placed.find(covers))
+      point.ly = hit.y + gap + 0.25;
     placed.push({ from, to: from + width, y: point.ly });
   }
 }
