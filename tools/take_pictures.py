@@ -39,7 +39,7 @@ ADMIN_PAGES = {
     "runs": "/leaderboard/runs/",
     "profile": "/accounts/profile/",
 }
-IN_DOCS = ("login", "judge", "overview", "agreement", "review", "release", "leaderboard")
+IN_DOCS = ("judge", "agreement", "leaderboard")
 
 
 def password_of(role: str) -> tuple[str, str]:
@@ -145,7 +145,7 @@ def admin_pages(browser: Browser, url: str, state: object, look: tuple[int, str]
         page.goto(url + path)
         shoot(page, name, look, whole=name != "wall")
     for name, start, link in (
-        ("release", "/releases/", "main a[href^='/releases/']:not([href*='compare'])"),
+        ("release", "/releases/", "main a[href^='/releases/']:not([href*='compare']):not([href*='new'])"),
         ("metric", "/leaderboard/", "main a[href*='/leaderboard/metric']"),
         ("pair", "/prompts/", "main table a[href^='/prompts/']"),
     ):
