@@ -96,6 +96,9 @@ def test_axe_finds_nothing_serious_on_the_judging_page(judging, page, mode, sche
     judge = judging(images=6, per_text=3, mode=mode, grid_size=3)
     assert serious(page) == []
     for dialog, key in [("guide", "g"), ("keys", "k"), ("skip", "s"), ("flag", "r")]:
+        # Keys are dead until the dialog before is closed for good and the picture is there.
+        judge.wait_for_item()
+        page.wait_for_timeout(100)
         judge.press(key)
         page.wait_for_selector(f"#{dialog}-dialog[open]")
         assert serious(page) == []
