@@ -145,7 +145,11 @@ def admin_pages(browser: Browser, url: str, state: object, look: tuple[int, str]
         page.goto(url + path)
         shoot(page, name, look, whole=name != "wall")
     for name, start, link in (
-        ("release", "/releases/", "main a[href^='/releases/']:not([href*='compare']):not([href*='new'])"),
+        (
+            "release",
+            "/releases/",
+            "main a[href^='/releases/']:not([href*='compare']):not([href*='new'])",
+        ),
         ("metric", "/leaderboard/", "main a[href*='/leaderboard/metric']"),
         ("pair", "/prompts/", "main table a[href^='/prompts/']"),
     ):
