@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ROWS = 4_000
 GROUP_ROWS = 100
 # Readers take a row group into memory whole; the limit is 32 MB, our own peak is what we save.
-GROUP_BYTES = 8 * 1024 * 1024
+GROUP_BYTES = 4 * 1024 * 1024
 SHARD_BYTES = 480 * 1024 * 1024
 
 
