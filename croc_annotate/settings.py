@@ -104,6 +104,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "croc_annotate.accounts.rate_limits.RateLimitMiddleware",
     "croc_annotate.accounts.middleware.own_timezone",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -175,11 +176,33 @@ AXES_COOLOFF_TIME = env.int("LOGIN_COOLOFF_HOURS", default=1)
 # By name and address together: people behind one address must not lock each other out.
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
-AXES_IPWARE_PROXY_COUNT = env.int("PROXY_COUNT", default=0)
+# One reading of forwarded addresses for the lock-out and the rate limits.
+AXES_CLIENT_IP_CALLABLE = "croc_annotate.lib.addresses.client_address"
 AXES_VERBOSE = False
 AXES_LOCKOUT_TEMPLATE = "429.html"
 
+# Sign-in through an organisation (OpenID Connect): active once the first three are set.
+OIDC_ISSUER = env.str("OIDC_ISSUER", default="")
+OIDC_CLIENT_ID = env.str("OIDC_CLIENT_ID", default="")
+OIDC_CLIENT_SECRET = env.str("OIDC_CLIENT_SECRET", default="")
+OIDC_LABEL = env.str("OIDC_LABEL", default="")
+OIDC_NEW_ACCOUNTS = env.bool("OIDC_NEW_ACCOUNTS", default=True)
+OIDC_ALLOWED_DOMAINS: list[str] = env.list("OIDC_ALLOWED_DOMAINS", default=[])
+OIDC_EXTRA_SCOPES: list[str] = env.list("OIDC_EXTRA_SCOPES", default=[])
+OIDC_ROLE_CLAIM = env.str("OIDC_ROLE_CLAIM", default="groups")
+OIDC_ADMINS: list[str] = env.list("OIDC_ADMINS", default=[])
+OIDC_REVIEWERS: list[str] = env.list("OIDC_REVIEWERS", default=[])
+OIDC_ANNOTATORS: list[str] = env.list("OIDC_ANNOTATORS", default=[])
+OIDC_OTHERS = env.str(
+    "OIDC_OTHERS", default="annotator", validate=check.OneOf(["annotator", "refuse"])
+)
+
 # --- the web ---------------------------------------------------------------------------------
+PROXY_COUNT = env.int("PROXY_COUNT", default=0, validate=check.Range(min=0, max=10))
+# Requests in a minute; 0 is no limit.
+RATE_LIMIT_SIGN_IN = env.int("RATE_LIMIT_SIGN_IN", default=60)
+RATE_LIMIT_VISITORS = env.int("RATE_LIMIT_VISITORS", default=600)
+RATE_LIMIT_PEOPLE = env.int("RATE_LIMIT_PEOPLE", default=3000)
 HTTPS = env.bool("HTTPS", default=not ON_LOOPBACK_ONLY)
 SESSION_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_AGE = env.int("SESSION_DAYS", default=14) * 86_400
@@ -193,9 +216,7 @@ SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", default=31_536_000) if HTTPS else 
 SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
 SECURE_HSTS_PRELOAD = HTTPS
 SECURE_REFERRER_POLICY = "same-origin"
-SECURE_PROXY_SSL_HEADER = (
-    ("HTTP_X_FORWARDED_PROTO", "https") if env.int("PROXY_COUNT", default=0) else None
-)
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if PROXY_COUNT else None
 X_FRAME_OPTIONS = "DENY"
 S3_PUBLIC_ORIGIN = env.str("S3_PUBLIC_ORIGIN", default="")
 CONTENT_SECURITY_POLICY = {
@@ -253,11 +274,7 @@ def _default_storage() -> dict[str, Any]:
 
 STORAGES = {
     "default": _default_storage(),
-    "staticfiles": {
-        "BACKEND": "croc_annotate.lib.staticstorage.ModuleAwareStaticStorage"
-        if _COLLECTED
-        else "django.contrib.staticfiles.storage.StaticFilesStorage"
-    },
+    "staticfiles": {"BACKEND": "croc_annotate.lib.staticstorage.ModuleAwareStaticStorage"},
 }
 
 # --- tasks and cache -------------------------------------------------------------------------

@@ -7,6 +7,10 @@ from django.urls import include, path
 
 from croc_annotate.accounts.home import home
 
+handler400 = "croc_annotate.lib.problems.bad_request"
+handler404 = "croc_annotate.lib.problems.page_not_found"
+handler500 = "croc_annotate.lib.problems.server_error"
+
 urlpatterns = [
     path("", home, name="home"),
     path("accounts/", include("croc_annotate.accounts.urls")),

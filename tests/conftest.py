@@ -74,11 +74,12 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.fixture(autouse=True)
 def quick_and_separate(settings, tmp_path: Path) -> None:
-    """A cheap password hash, files in the test's folder, tasks in this process, no lock-out."""
+    """A cheap password hash, files in the test's folder, tasks in this process, no lock-out or limit."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     settings.MEDIA_ROOT = tmp_path / "media"
     settings.CELERY_TASK_ALWAYS_EAGER = True
     settings.AXES_ENABLED = False
+    settings.RATE_LIMIT_SIGN_IN = settings.RATE_LIMIT_VISITORS = settings.RATE_LIMIT_PEOPLE = 0
     from croc_annotate.celery import app
 
     app.conf.task_always_eager = True
