@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
 
-from croc_annotate.accounts.models import ApiToken, AuditEvent, PlatformIdentity, User
+from croc_annotate.accounts.models import (
+    ApiToken,
+    AuditEvent,
+    OidcIdentity,
+    PlatformIdentity,
+    User,
+)
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -15,11 +21,13 @@ if TYPE_CHECKING:
     # Generic for the type checker only: at run time the class takes no parameter.
     PersonUserAdmin = UserAdmin[User]
     PlatformIdentityModelAdmin = admin.ModelAdmin[PlatformIdentity]
+    OidcIdentityModelAdmin = admin.ModelAdmin[OidcIdentity]
     ApiTokenModelAdmin = admin.ModelAdmin[ApiToken]
     AuditEventModelAdmin = admin.ModelAdmin[AuditEvent]
 else:
     PersonUserAdmin = UserAdmin
-    PlatformIdentityModelAdmin = ApiTokenModelAdmin = AuditEventModelAdmin = admin.ModelAdmin
+    PlatformIdentityModelAdmin = OidcIdentityModelAdmin = admin.ModelAdmin
+    ApiTokenModelAdmin = AuditEventModelAdmin = admin.ModelAdmin
 
 
 @admin.register(User)
@@ -50,6 +58,22 @@ class PlatformIdentityAdmin(PlatformIdentityModelAdmin):
     list_display = ["user", "platform", "created_at"]
     search_fields = ["external_id"]
     readonly_fields = ["user", "platform", "external_id", "created_at"]
+
+
+@admin.register(OidcIdentity)
+class OidcIdentityAdmin(OidcIdentityModelAdmin):
+    """Which account belongs to whom at the organisation's sign-in service.
+
+    One may be added by hand, for an account that must not link itself, and taken away.
+    """
+
+    list_display = ["user", "issuer", "created_at"]
+    search_fields = ["user__username", "subject"]
+    raw_id_fields = ["user"]
+
+    def has_change_permission(self, request: HttpRequest, obj: OidcIdentity | None = None) -> bool:
+        """An identity moved to another account would take that person's work along."""
+        return False
 
 
 @admin.register(ApiToken)

@@ -104,6 +104,27 @@ class PlatformIdentity(models.Model):
         return f"{self.platform} identity {self.pk}"
 
 
+class OidcIdentity(models.Model):
+    """Who a person is at the organisation's sign-in service. Never leaves in exports or logs."""
+
+    user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="oidc_identities")
+    issuer = models.CharField(max_length=255)
+    subject = models.CharField(max_length=255)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name = "OpenID Connect identity"
+        verbose_name_plural = "OpenID Connect identities"
+        constraints = [
+            # A subject is unique at its issuer only; two first visits at once must not make two
+            # people of one.
+            models.UniqueConstraint(fields=["issuer", "subject"], name="oidc_identity_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"OpenID Connect identity {self.pk}"
+
+
 class ApiToken(models.Model):
     """A key for scripts: only its hash is kept."""
 

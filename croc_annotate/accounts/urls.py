@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from croc_annotate.accounts import views
+from croc_annotate.accounts import oidc_views, views
 
 app_name = "accounts"
 
@@ -14,5 +14,8 @@ urlpatterns = [
     path("csrf/", views.csrf, name="csrf"),
     path("profile/", views.profile, name="profile"),
     path("shortcuts/", views.shortcuts, name="shortcuts"),
+    path("oidc/", oidc_views.begin, name="oidc"),
+    path("oidc/callback/", oidc_views.callback, name="oidc-callback"),
+    path("oidc/logout/", oidc_views.end_session, name="oidc-logout"),
     path("password/", views.PasswordPage.as_view(), name="password"),
 ]

@@ -12,13 +12,16 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse, JsonResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import redirect, render
-from django.urls import reverse_lazy
+from django.urls import reverse, reverse_lazy
 from django.utils.decorators import method_decorator
+from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from croc_annotate.accounts import oidc
 from croc_annotate.accounts.forms import ProfileForm, ShortcutsForm
+from croc_annotate.accounts.oidc_views import CAME_BY, link_token
 from croc_annotate.accounts.services import update_shortcuts
 from croc_annotate.accounts.shortcuts import merged_shortcuts, normalise_key, shortcut_problems
 
@@ -55,6 +58,12 @@ class LoginPage(auth_views.LoginView):
         self.redirect_authenticated_user = not self._wants_json()
         return super().dispatch(request, *args, **kwargs)
 
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """With the button of the organisation's sign-in, where there is one."""
+        return super().get_context_data(
+            **kwargs, oidc_label=oidc.button_label(), left_oidc="left" in self.request.GET
+        )
+
     def _wants_json(self) -> bool:
         return self.request.headers.get("Accept", "").startswith("application/json")
 
@@ -88,6 +97,12 @@ class LogoutPage(auth_views.LogoutView):
 
     http_method_names = ["post", "options"]
 
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """End the session here; who came through an organisation is told that they are signed in there."""
+        came_by_oidc = bool(request.session.get(CAME_BY)) and oidc.is_active()
+        response = super().post(request, *args, **kwargs)
+        return redirect(f"{response['Location']}?left") if came_by_oidc else response
+
 
 @login_required
 @never_cache
@@ -101,7 +116,20 @@ def profile(request: HttpRequest) -> HttpResponse:
         messages.success(request, _("Your profile is saved."))
         return _set_language(redirect("accounts:profile"), user.language)
     keys = ShortcutsForm(initial=merged_shortcuts(user.shortcuts))
-    return render(request, "accounts/profile.html", {"form": form, "keys": keys})
+    return _profile_page(request, form, keys)
+
+
+def _profile_page(
+    request: HttpRequest, form: ProfileForm, keys: ShortcutsForm, status: int = 200
+) -> HttpResponse:
+    user = cast("User", request.user)
+    context: dict[str, Any] = {"form": form, "keys": keys}
+    if oidc.is_active():
+        context |= {
+            "oidc_linked": user.oidc_identities.exists(),
+            "oidc_link": f"{reverse('accounts:oidc')}?{urlencode({'link': link_token(user)})}",
+        }
+    return render(request, "accounts/profile.html", context, status=status)
 
 
 @login_required
@@ -117,7 +145,7 @@ def shortcuts(request: HttpRequest) -> HttpResponse:
         messages.success(request, _("Your shortcuts are saved."))
         return redirect("accounts:profile")
     form = ProfileForm(instance=user)
-    return render(request, "accounts/profile.html", {"form": form, "keys": keys}, status=400)
+    return _profile_page(request, form, keys, status=400)
 
 
 def _shortcuts_json(request: HttpRequest) -> JsonResponse:

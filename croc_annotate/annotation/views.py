@@ -15,7 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from croc_annotate.accounts.access import person as signed_in
-from croc_annotate.accounts.selectors import key_context
+from croc_annotate.accounts.selectors import key_context, sign_in_context
 from croc_annotate.annotation.answer_shapes import Answer
 from croc_annotate.annotation.api_input import read_answer
 from croc_annotate.annotation.crowd import end_submission, open_submission, return_link
@@ -96,6 +96,7 @@ def judge(request: HttpRequest, slug: str) -> HttpResponse:
             "guideline_html": render_markdown(guideline.body) if guideline else "",
             "examples": training_examples(campaign),
             **key_context(person.annotator),
+            **sign_in_context(),
         },
     )
 

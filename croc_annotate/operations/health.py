@@ -19,6 +19,7 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
+from croc_annotate.accounts import oidc
 from croc_annotate.accounts.models import User
 from croc_annotate.annotation.models import Assignment, Campaign
 from croc_annotate.candidates.models import Candidate, Worker
@@ -135,6 +136,24 @@ def check_secrets() -> Finding:
     return Finding("secrets", OK, "deployment checks are clean")
 
 
+def check_sign_in() -> Finding:
+    """The organisation's sign-in service answers, where one is set."""
+    if oidc.is_half_configured():
+        seen = f"half configured: {', '.join(oidc.missing_settings())} not set"
+        return Finding("sign-in", ERROR, seen, "Set it, or unset all OIDC_ settings.")
+    if oidc.missing_settings():
+        return Finding("sign-in", OK, "by password and links only")
+    if not oidc.is_active():
+        remedy = "Run `python manage.py check`: the address is unsafe or the library missing."
+        return Finding("sign-in", ERROR, "OIDC_ settings cannot be used", remedy)
+    try:
+        issuer = oidc.examine_provider()
+    except oidc.SignInError as error:
+        remedy = "Compare OIDC_ISSUER with the provider's discovery document, and its network."
+        return Finding("sign-in", ERROR, str(error), remedy)
+    return Finding("sign-in", OK, f"{issuer} answers")
+
+
 def check_clock() -> Finding:
     """This machine's clock and the database's agree: leases and time limits depend on it."""
     if connection.vendor != "postgresql":
@@ -169,6 +188,7 @@ ADVISED: list[Callable[[], Finding]] = [
     check_disk,
     check_workers,
     check_secrets,
+    check_sign_in,
     check_clock,
     check_queue,
 ]
