@@ -9,7 +9,8 @@ Columns: visitor, annotator, reviewer, admin.
     N   404: as if it were not there
 
 Logging out leads to the log-in page; numbers for machines, invitations, entry links and the
-platform's calls need a key that nobody here has.  The release of the test is private.
+platform's calls need a key that nobody here has; the addresses of the organisation's sign-in
+(`accounts:oidc…`) are there only where one is set up.  The release of the test is private.
 
 `tests/test_role_matrix.py` calls every address as each of the four and fails for an address
 that has no line here.  A line with `POST` is called by POST.
@@ -29,6 +30,9 @@ accounts:csrf                     GET   . . . .
 accounts:profile                  GET   L . . .
 accounts:shortcuts                POST  L . . .
 accounts:password                 GET   L . . .
+accounts:oidc                     GET   N N N N
+accounts:oidc-callback            GET   N N N N
+accounts:oidc-logout              GET   N N N N
 
 operations:healthz                GET   . . . .
 operations:readyz                 GET   . . . .
@@ -111,6 +115,10 @@ generation:live                   GET   L F F .
 generation:retry                  POST  L F F .
 
 api-schema                        GET   A . . .
+api-campaigns                     GET   A . . .
+api-releases                      GET   . . . .
+api-release                       GET   N N . .
+api-release-archive               GET   N N . .
 api-prompts                       GET   A F . .
 api-prompts-check                 POST  A F . .
 api-leaderboard                   GET   . . . .
