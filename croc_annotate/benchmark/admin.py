@@ -24,7 +24,14 @@ class MetricVersionAdmin(MetricVersionModelAdmin):
     """A fingerprint says what gave the scores: it is read, and only its label may change."""
 
     list_display = ["name", "label", "fingerprint", "is_reference", "created_at"]
-    readonly_fields = ["fingerprint", "name", "parts", "is_reference", "created_at"]
+    readonly_fields = [
+        "fingerprint",
+        "name",
+        "parts",
+        "is_reference",
+        "truncated",
+        "created_at",
+    ]
     search_fields = ["name", "label", "fingerprint"]
 
     def has_add_permission(self, request: HttpRequest) -> bool:

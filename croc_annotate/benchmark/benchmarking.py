@@ -10,7 +10,7 @@ from django.db import transaction
 
 from croc_annotate.benchmark import registry
 from croc_annotate.benchmark.batching import BatchSize
-from croc_annotate.benchmark.environment import gpu_name, peak_memory_mb
+from croc_annotate.benchmark.environment import describe_environment, gpu_name, peak_memory_mb
 from croc_annotate.benchmark.metric import MetricError, MetricOptions
 from croc_annotate.benchmark.models import MetricRun, RunState, Score
 from croc_annotate.benchmark.runner import noise_floor, open_tasks, score_tasks, timing_of
@@ -24,6 +24,7 @@ from croc_annotate.benchmark.selectors import (
 from croc_annotate.benchmark.services import (
     close_run,
     fail_run,
+    forget_missing,
     open_run,
     register_metric,
 )
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from croc_annotate.releases.models import Release
 
 CHUNK_IMAGES = 200
+_FEWEST_IMAGES = 16
 NOISE_IMAGES = 8
 
 
@@ -56,6 +58,7 @@ class RunRequest:
     workers: int = 2
     limit: int = 0
     replicate: str = ""
+    retry_missing: bool = False
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> RunRequest:
@@ -110,6 +113,8 @@ def plan_run(*, release: Release, request: RunRequest) -> Plan:
         options=request.as_json(),
         replicate=request.replicate,
     )
+    if request.retry_missing:
+        forget_missing(metric=version)
     todo = open_tasks(tasks, stored_keys(version))
     return Plan(run, metric, todo, total - sum(len(t.texts) for t in todo), request)
 
@@ -129,7 +134,7 @@ def run_here(
             workers=request.workers,
             on_batch=on_start(plan),
         )
-        environment = _after(plan, release)
+        environment = _after(plan)
     except MetricError as error:
         fail_run(run=plan.run, reason=str(error))
         raise
@@ -147,11 +152,19 @@ def run_here(
 
 
 def chunks_of(n_images: int) -> list[tuple[int, int]]:
-    """Ranges of images for one task each."""
-    return [(a, min(a + CHUNK_IMAGES, n_images)) for a in range(0, n_images, CHUNK_IMAGES)]
+    """Ranges of images for one task each; small releases are cut finer, to occupy every worker."""
+    size = min(CHUNK_IMAGES, max(_FEWEST_IMAGES, n_images // 16))
+    return [(a, min(a + size, n_images)) for a in range(0, n_images, size)]
 
 
-def score_range(*, run: MetricRun, metric: Metric, start: int, stop: int) -> bool:
+def score_range(
+    *,
+    run: MetricRun,
+    metric: Metric,
+    start: int,
+    stop: int,
+    on_batch: Callable[[int], None] = lambda images: None,
+) -> bool:
     """Score images start…stop−1 of a run's plan; True when that completed the run.
 
     Safe to run twice: only what is not stored is scored.
@@ -159,21 +172,40 @@ def score_range(*, run: MetricRun, metric: Metric, start: int, stop: int) -> boo
     request = RunRequest.from_json(run.options)
     tasks = wanted_tasks(run.release, request.limit)
     todo = open_tasks(tasks[start:stop], stored_keys(run.metric))
-    begin = time.perf_counter()
+    begin, spent = time.perf_counter(), _spent(metric)
     tally = score_tasks(
         metric=metric,
         version=run.metric,
         tasks=todo,
         batch=BatchSize(request.batch_size),
         workers=request.workers,
+        on_batch=on_batch,
     )
-    done = _add_tally(run, tally, time.perf_counter() - begin, start=start)
+    seconds = time.perf_counter() - begin
+    surroundings = {}
+    if todo:
+        plan = Plan(run, metric, todo, 0, request)
+        # The machine that scored, not the one that asked for it.
+        surroundings = {**describe_environment(), **_after(plan, noise=start == 0)}
+        surroundings["spent_usd"] = _spent(metric) - spent
+    done = _add_tally(run, tally, seconds, start=start, surroundings=surroundings)
     if done < {first for first, _ in chunks_of(len(tasks))}:
         return False
     run.refresh_from_db()
     state = RunState.PARTIAL if request.limit else RunState.DONE
     finish(run=run, tasks=tasks, state=state, reasons=run.reasons)
     return True
+
+
+def open_ranges(run: MetricRun) -> list[tuple[int, int]]:
+    """The ranges of a queued run that no worker has finished; the first one when all have been.
+
+    (A worker that dies between its last range and the end of the run leaves it running.)
+    """
+    request = RunRequest.from_json(run.options)
+    ranges = chunks_of(len(wanted_tasks(run.release, request.limit)))
+    done = set(run.timing.get("ranges_done", []))
+    return [r for r in ranges if r[0] not in done] or ranges[:1]
 
 
 def finish(
@@ -191,16 +223,16 @@ def finish(
     values = _stored_values(run)
     wanted = [(t.sha256, sha256_text(text)) for t in tasks for text in t.texts]
     scored = sum(values.get(key) is not None for key in wanted)
-    run.refresh_from_db()
-    truncated = len(tally.truncated) if tally is not None and tally.images else run.n_truncated
+    run = MetricRun.objects.select_related("metric").get(pk=run.pk)
+    found = {*reasons, *_missing_reasons(run), *(tally.reasons if tally is not None else ())}
     return close_run(
         run=run,
         state=state,
         n_scores=scored,
         n_missing=len(wanted) - scored,
         n_reused=n_reused,
-        n_truncated=truncated,
-        reasons=sorted(tally.reasons) if tally is not None and tally.reasons else reasons,
+        n_truncated=len({text for _, text in wanted} & set(run.metric.truncated)),
+        reasons=sorted(found) if scored < len(wanted) else (),
         timing=timing,
         environment=environment,
     )
@@ -216,7 +248,7 @@ def wanted_tasks(release: Release, limit: int) -> list[ImageTask]:
     return [task for task in tasks if task.sha256 in chosen]
 
 
-def _after(plan: Plan, release: Release) -> dict[str, Any]:
+def _after(plan: Plan, *, noise: bool = True) -> dict[str, Any]:
     """Device, memory and noise floor, known only once the metric has worked."""
     facts = plan.metric.describe()
     environment: dict[str, Any] = {
@@ -227,13 +259,17 @@ def _after(plan: Plan, release: Release) -> dict[str, Any]:
     }
     if facts.parameters:
         environment["parameters"] = facts.parameters
-    spent = getattr(plan.metric, "spent_usd", None)
-    if spent is not None:
-        environment["spent_usd"] = round(float(spent), 4)
-    if plan.metric.needs == "pixels" and plan.tasks:
+    if hasattr(plan.metric, "spent_usd"):
+        environment["spent_usd"] = _spent(plan.metric)
+    if noise and plan.metric.needs == "pixels" and plan.tasks:
         floor = noise_floor(plan.metric, plan.tasks[:NOISE_IMAGES], _stored_values(plan.run))
         environment["noise_floor"] = floor
     return environment
+
+
+def _spent(metric: Metric) -> float:
+    """What a metric that pays for its calls has spent so far."""
+    return round(float(getattr(metric, "spent_usd", 0.0)), 4)
 
 
 def _stored_values(run: MetricRun) -> dict[tuple[str, str], float | None]:
@@ -244,8 +280,16 @@ def _stored_values(run: MetricRun) -> dict[tuple[str, str], float | None]:
     }
 
 
+def _missing_reasons(run: MetricRun) -> set[str]:
+    """Why scores are missing that no run asks for any more."""
+    rows = Score.objects.filter(metric=run.metric, value__isnull=True).exclude(reason="")
+    return set(rows.values_list("reason", flat=True).distinct())
+
+
 @transaction.atomic
-def _add_tally(run: MetricRun, tally: Tally, seconds: float, *, start: int) -> set[int]:
+def _add_tally(
+    run: MetricRun, tally: Tally, seconds: float, *, start: int, surroundings: dict[str, Any]
+) -> set[int]:
     """Add one task's share to the run; the starts of all ranges that are done so far.
 
     Several workers write to one run, hence the lock.
@@ -262,7 +306,9 @@ def _add_tally(run: MetricRun, tally: Tally, seconds: float, *, start: int) -> s
     done = {start, *old.get("ranges_done", [])}
     now["ranges_done"] = sorted(done)
     locked.timing = now
-    locked.n_truncated += len(tally.truncated)
+    if surroundings:
+        paid = round(locked.environment.get("spent_usd", 0.0) + surroundings.pop("spent_usd"), 4)
+        locked.environment |= {**surroundings, **({"spent_usd": paid} if paid else {})}
     locked.reasons = sorted({*locked.reasons, *tally.reasons})[:20]
-    locked.save(update_fields=["timing", "n_truncated", "reasons"])
+    locked.save(update_fields=["timing", "environment", "reasons"])
     return done

@@ -11,6 +11,7 @@ from croc_annotate.benchmark.results import MetricResult, evaluate_all, metric_r
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
     from croc_annotate.benchmark.layout import Layout, Scores
     from croc_annotate.benchmark.protocol import Evaluation, Policy
@@ -49,6 +50,10 @@ class Board:
     entries: tuple[Entry, ...]
     differences: tuple[Difference, ...]
     bootstrap: Bootstrap
+    made_at: datetime | None = None
+    """When it was computed. Shown; in no file, for equal boards give equal files."""
+    outdated: bool = False
+    """A run that is not on it has ended since."""
 
     def entry(self, name: str) -> Entry:
         """The entry of this name; raises KeyError."""
@@ -154,7 +159,6 @@ def _bounds_json(bounds: Mapping[str, Bounds]) -> dict[str, Any]:
             "low": b.low,
             "high": b.high,
             **({"reason": b.reason} if b.reason else {}),
-            **({"note": b.note} if b.note else {}),
             **({"undefined_draws": b.undefined_draws} if b.undefined_draws else {}),
         }
         for statistic, b in bounds.items()

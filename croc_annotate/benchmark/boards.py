@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from django.core.cache import cache
+from django.utils import timezone
 
+from croc_annotate.benchmark import prepared
 from croc_annotate.benchmark.board import Board, build_board
 from croc_annotate.benchmark.intervals import DRAWS, SEED
+from croc_annotate.benchmark.prepared import stamp_of
 from croc_annotate.benchmark.protocol import Policy
 from croc_annotate.benchmark.selectors import (
     ReleaseImages,
@@ -21,12 +25,13 @@ from croc_annotate.benchmark.selectors import (
 from croc_annotate.lib.hashing import sha256_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from croc_annotate.benchmark.layout import Bools, Layout, Scores
     from croc_annotate.benchmark.models import MetricRun
     from croc_annotate.releases.models import Release
 
+T = TypeVar("T")
 _HOURS = 3600
 _KEEP = 24 * _HOURS
 HUMAN = "human"
@@ -51,19 +56,49 @@ class EmptyBoardError(LookupError):
     """Nothing to show: no finished run, or no image left; the message says which."""
 
 
-def release_board(release: Release, view: View) -> Board:
-    """The board of all finished runs; raises EmptyBoardError or MissingScoresError."""
+# What the page shows before anybody chooses: kept in the database, the rest in the cache.
+PAGE_VIEW = View(policy=Policy(missing="skip"))
+
+
+def release_board(release: Release, view: View, *, older: bool = False) -> Board:
+    """The board of all finished runs; raises EmptyBoardError or MissingScoresError.
+
+    `older` accepts a kept board that newer runs are missing from (then `outdated`), where a
+    worker can renew it meanwhile: a visitor does not wait for what somebody else is computing.
+    """
     runs = shown_runs(release)
     if not runs:
         raise EmptyBoardError(
             f"no metric has been scored on “{release}” yet: run_benchmark or import_scores"
         )
-    key = _key("board", release.pk, release.sha256, [_stamp(r) for r in runs], asdict(view))
+    stamp = stamp_of(release.sha256, [_stamp(r) for r in runs])
+    key = _key("board", release.pk, stamp, asdict(view))
     board: Board | None = cache.get(key)
+    if board is None and view == PAGE_VIEW:
+        found = prepared.read(release, "board", stamp, older=older)
+        if found is not None:
+            board = replace(found.value, made_at=found.made_at, outdated=not found.current)
+            if board.outdated:
+                return board
+            cache.set(key, board, _KEEP)
     if board is None:
-        board = _build(release, runs, view)
+        board = replace(_build(release, runs, view), made_at=timezone.now())
         cache.set(key, board, _KEEP)
+        if view == PAGE_VIEW:
+            prepared.write(release, "board", stamp, board)
     return board
+
+
+def prepare(release: Release) -> None:
+    """Compute and keep what the leaderboard's page shows first, if there is anything to show."""
+    with suppress(EmptyBoardError):
+        release_board(release, PAGE_VIEW)
+
+
+def cached_images(release: Release) -> ReleaseImages:
+    """The scored images; a release never changes, so they are kept."""
+    stamp = stamp_of(release.sha256)
+    return _kept(release, "images", stamp, lambda: release_images(release))
 
 
 def board_names(runs: Sequence[MetricRun]) -> dict[int, str]:
@@ -78,13 +113,9 @@ def board_names(runs: Sequence[MetricRun]) -> dict[int, str]:
 
 
 def run_scores(run: MetricRun, images: ReleaseImages) -> Scores:
-    """The scores of one run in the release's own order, cached while the run stays as it is."""
-    key = _key("scores", run.release_id, _stamp(run))
-    scores: Scores | None = cache.get(key)
-    if scores is None:
-        scores = load_scores(run.metric, images)
-        cache.set(key, scores, _KEEP)
-    return scores
+    """The scores of one run in the release's own order, kept while the run stays as it is."""
+    name, stamp = f"scores-{run.pk}", stamp_of(run.release.sha256, _stamp(run))
+    return _kept(run.release, name, stamp, lambda: load_scores(run.metric, images))
 
 
 def narrow(
@@ -124,7 +155,7 @@ def run_facts(run: MetricRun) -> dict[str, Any]:
 
 
 def _build(release: Release, runs: Sequence[MetricRun], view: View) -> Board:
-    images = release_images(release)
+    images = cached_images(release)
     if not images.layout.n_pairs:
         raise EmptyBoardError(f"“{release}” has no verified image of a scored side")
     names = board_names(runs)
@@ -142,6 +173,19 @@ def _build(release: Release, runs: Sequence[MetricRun], view: View) -> Board:
         draws=view.draws,
         seed=view.seed,
     )
+
+
+def _kept(release: Release, name: str, stamp: str, make: Callable[[], T]) -> T:
+    """From the cache, else from the database, else made and put into both."""
+    key = _key(name, release.pk, stamp)
+    value: T | None = cache.get(key)
+    if value is None:
+        found = prepared.read(release, name, stamp)
+        value = make() if found is None else found.value
+        if found is None:
+            prepared.write(release, name, stamp, value)
+        cache.set(key, value, _KEEP)
+    return value
 
 
 def _masks(

@@ -181,7 +181,7 @@ def _note(entry: Entry, bounds: Bounds) -> str | None:
         return "no value in every direction"
     if not entry.result.complete:
         return f"not ranked: lacks {', '.join(entry.result.missing_categories)}"
-    return bounds.reason or bounds.note or None
+    return bounds.reason or None
 
 
 def _mean(numbers: Sequence[float | None]) -> float | None:

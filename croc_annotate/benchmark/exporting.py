@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyarrow import parquet
 
-from croc_annotate.benchmark.boards import board_names, run_scores
+from croc_annotate.benchmark.boards import board_names, cached_images, run_scores
 from croc_annotate.benchmark.parquet_scores import SCHEMA
 from croc_annotate.benchmark.score_tables import SIDES, SUFFIXES
-from croc_annotate.benchmark.selectors import release_images, shown_runs
+from croc_annotate.benchmark.selectors import shown_runs
 from croc_annotate.lib.atomic import atomic_file, write_atomically
 from croc_annotate.releases.published import image_path, image_stem, to_published
 from croc_annotate.releases.selectors import generator_records
@@ -71,7 +71,7 @@ class ExportSource:
 
 def export_source(release: Release, *, metrics: Sequence[str] = ()) -> ExportSource:
     """Load what an export writes; `metrics` names runs of the board (default: all)."""
-    images = release_images(release)
+    images = cached_images(release)
     runs = shown_runs(release)
     names = board_names(runs)
     chosen = [run for run in runs if not metrics or names[run.pk] in metrics]

@@ -42,7 +42,6 @@ class Bounds:
     low: float | None = None
     high: float | None = None
     reason: str = ""
-    note: str = ""
     undefined_draws: int = 0
     too_few: bool = False
     """No interval for want of independent pairs: then no test either."""
@@ -179,26 +178,27 @@ def _category_bounds(
 
 
 def _average_bounds(drawn: Floats, support: Ints, possible: Bools) -> dict[str, Bounds]:
-    """Bounds of the mean over categories; its components are those of all its categories."""
+    """Bounds of the mean over categories: it is no surer than its least sure category.
+
+    Draws are made within categories, so that one of few components makes the average's interval
+    too narrow, however many the others have.
+    """
     result = {}
     for statistic, rows in STATISTICS.items():
         used = _usable(rows, possible)
         if not used:
             result[statistic] = Bounds(reason="the release has no images for it")
             continue
-        parts = [support[r][possible[r]] for r in used]
-        total, smallest = min(int(p.sum()) for p in parts), min(int(p.min()) for p in parts)
-        if smallest < 2:
-            result[statistic] = Bounds(reason=_spread_unknown(smallest), too_few=True)
-        elif total < MIN_COMPONENTS:
-            result[statistic] = Bounds(reason=_too_few(total), too_few=True)
+        smallest = min(int(support[r][possible[r]].min()) for r in used)
+        if smallest < MIN_COMPONENTS:
+            reason = _too_few_in_one(smallest) if support.shape[1] > 1 else _too_few(smallest)
+            result[statistic] = Bounds(reason=reason, too_few=True)
         else:
-            note = "" if smallest >= MIN_COMPONENTS else _narrow(smallest)
-            result[statistic] = _bounds(drawn[:, list(used)].mean(axis=1), note=note)
+            result[statistic] = _bounds(drawn[:, list(used)].mean(axis=1))
     return result
 
 
-def _bounds(draws: Floats, *, note: str = "") -> Bounds:
+def _bounds(draws: Floats) -> Bounds:
     undefined = int(np.isnan(draws).sum())
     defined = draws[~np.isnan(draws)]
     if undefined * 2 > len(draws) or not len(defined):
@@ -208,7 +208,7 @@ def _bounds(draws: Floats, *, note: str = "") -> Bounds:
     if np.ptp(defined) <= 1e-12:
         return Bounds(reason="every draw gave the same value", undefined_draws=undefined)
     low, high = interval_of(defined)
-    return Bounds(low, high, note=note, undefined_draws=undefined)
+    return Bounds(low, high, undefined_draws=undefined)
 
 
 def _constant(values: Floats) -> bool:
@@ -216,14 +216,10 @@ def _constant(values: Floats) -> bool:
     return not len(defined) or bool(np.ptp(defined) == 0)
 
 
-def _spread_unknown(n: int) -> str:
-    found = "one independent pair" if n == 1 else "no independent pairs"
-    return f"a category has {found}; its spread is unknown"
-
-
 def _too_few(n: int) -> str:
     return f"{n} independent pairs; an interval needs {MIN_COMPONENTS}"
 
 
-def _narrow(n: int) -> str:
-    return f"rather narrow: a category has only {n} independent pairs"
+def _too_few_in_one(n: int) -> str:
+    found = "no independent pairs" if n == 0 else f"only {n} independent pair{'s' if n > 1 else ''}"
+    return f"a category has {found}; an interval needs {MIN_COMPONENTS} in each"

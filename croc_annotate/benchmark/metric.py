@@ -79,6 +79,7 @@ class MetricFacts:
     # Not part of the fingerprint:
     label: str = ""
     source: str = ""
+    deterministic: bool = True  # False: a missing score (a failed call) may be there next time
     ties: TieRule = "loss"  # what a tie counts by this metric's own rule (the human row: half)
     parameters: int | None = None  # of the model, once it is loaded
 

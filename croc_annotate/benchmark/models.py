@@ -43,6 +43,9 @@ class MetricVersion(models.Model):
     label = models.CharField(max_length=120)
     parts = models.JSONField(default=dict)
     is_reference = models.BooleanField(default=False)
+    truncated = models.JSONField(
+        default=list, help_text=_("Hashes of texts that the model reads only a part of.")
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:
@@ -89,12 +92,13 @@ class MetricRun(models.Model):
 
 
 class Score(models.Model):
-    """The score of one text for one image. ``value`` is null when the metric gave none."""
+    """The score of one text for one image. ``value`` is null when the metric can give none."""
 
     metric = models.ForeignKey(MetricVersion, on_delete=models.PROTECT, related_name="scores")
     image_sha256 = models.CharField(max_length=64)
     text_sha256 = models.CharField(max_length=64)
     value = models.FloatField(null=True, blank=True)
+    reason = models.CharField(max_length=200, blank=True, help_text=_("Why there is no value."))
 
     class Meta:
         constraints = [
@@ -106,6 +110,24 @@ class Score(models.Model):
 
     def __str__(self) -> str:
         return f"score {self.pk}"
+
+
+class PreparedResult(models.Model):
+    """Something that is computed once from a release and its scores, and kept (see `prepared`)."""
+
+    release = models.ForeignKey(Release, on_delete=models.CASCADE, related_name="prepared")
+    name = models.CharField(max_length=80)
+    stamp = models.CharField(max_length=64, help_text=_("What it was made from, as a hash."))
+    data = models.BinaryField()
+    made_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["release", "name"], name="prepared_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.release_id}"
 
 
 class ExternalResult(models.Model):

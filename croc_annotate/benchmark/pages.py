@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
 from django.core.cache import cache
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, QueryDict
@@ -15,12 +16,14 @@ from croc_annotate.benchmark.boards import (
     EmptyBoardError,
     View,
     board_names,
+    cached_images,
     narrow,
     release_board,
     run_scores,
 )
 from croc_annotate.benchmark.forms import ViewForm
-from croc_annotate.benchmark.selectors import ReleaseImages, release_images, shown_runs
+from croc_annotate.benchmark.selectors import ReleaseImages, shown_runs
+from croc_annotate.benchmark.tasks import prepare_board
 from croc_annotate.benchmark.worst import Showcase, ordered_pairs, pair_means, showcase
 from croc_annotate.prompts.marking import Piece, marked_pair
 from croc_annotate.prompts.selectors import category_titles
@@ -41,7 +44,7 @@ if TYPE_CHECKING:
     from croc_annotate.benchmark.layout import Scores
     from croc_annotate.releases.records import ScoredMember
 
-_DAY = 86_400
+_MINUTE = 60
 
 
 @dataclass(frozen=True)
@@ -129,19 +132,12 @@ def page_context(request: HttpRequest) -> PageContext | None:
 def board_of(context: PageContext) -> Board | None:
     """The board, or None when nothing has been scored (or no image is left)."""
     try:
-        return release_board(context.release, context.view)
+        board = release_board(context.release, context.view, older=_has_workers())
     except EmptyBoardError:
         return None
-
-
-def cached_images(release: Release) -> ReleaseImages:
-    """The scored images; a release never changes, so they are kept."""
-    key = f"benchmark-images-{release.pk}-{release.sha256}"
-    images: ReleaseImages | None = cache.get(key)
-    if images is None:
-        images = release_images(release)
-        cache.set(key, images, _DAY)
-    return images
+    if board.outdated and cache.add(f"benchmark-renewing-{context.release.pk}", 1, _MINUTE):
+        prepare_board.delay(context.release.pk)
+    return board
 
 
 def category_labels() -> dict[str, str]:
@@ -209,6 +205,10 @@ def narrowed_scores(context: PageContext, name: str) -> tuple[Scores, Any, Any, 
         raise Http404(f"no metric {name!r} on this release")
     layout, narrowed, keep_p, keep_q = narrow(context.images, scores, context.view)
     return narrowed[name], layout, keep_p, keep_q
+
+
+def _has_workers() -> bool:
+    return not settings.CELERY_TASK_ALWAYS_EAGER
 
 
 def _kept(members: Sequence[ScoredMember], keep: np.ndarray) -> list[ScoredMember]:

@@ -44,7 +44,7 @@ def text(board: Board, *, title: str) -> str:
         f"Accuracy 0…1, ties: {board.policy.ties}, missing: {board.policy.missing}. "
         "n: pairs in each direction. Metrics that share a letter cannot be told apart.",
     ]
-    reasons = {b.reason or b.note for e in board.entries for b in [e.bounds[AVERAGE]["overall"]]}
+    reasons = {e.bounds[AVERAGE]["overall"].reason for e in board.entries}
     lines += [f"Interval: {reason}." for reason in sorted(reasons - {""})]
     return "\n".join(lines) + "\n"
 
@@ -75,7 +75,7 @@ def csv_text(board: Board, *, title: str) -> str:
                     title, safe_cell(entry.label), entry.rank or "", entry.group,
                     int(entry.reference), category, statistic,
                     *("" if v is None else repr(v) for v in values),
-                    bounds.reason or bounds.note,
+                    bounds.reason,
                 ])  # fmt: skip
     return out.getvalue()
 

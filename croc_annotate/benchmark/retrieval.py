@@ -65,14 +65,14 @@ def rank_all(
     left out).
     """
     rows: list[tuple[int, float, float]] = []
-    for block in _blocks(n_queries, n_items):
+    for block in blocks(n_queries, n_items):
         scores = scores_of(block)
         rows += [
             rank_one(own, wanted)
             for own, wanted in zip(scores, relevant[block], strict=True)
             if len(wanted)
         ]
-    return _ranking(rows, n_items)
+    return ranking_of(rows, n_items)
 
 
 def rank_pools(
@@ -84,7 +84,7 @@ def rank_pools(
         places = np.flatnonzero(np.isin(pool, wanted))
         if len(places):
             rows.append(rank_one(own, places))
-    return _ranking(rows, max((len(p) for p in pools), default=0))
+    return ranking_of(rows, max((len(p) for p in pools), default=0))
 
 
 def rank_one(scores: NDArray[np.floating], relevant: Ints) -> tuple[int, float, float]:
@@ -138,7 +138,7 @@ def nearest_neighbours(embeddings: NDArray[np.float32], *, k: int) -> Ints:
     n = len(embeddings)
     k = min(k, n - 1)
     result = np.empty((n, k), dtype=np.int64)
-    for block in _blocks(n, n):
+    for block in blocks(n, n):
         scores = embeddings[block] @ embeddings.T
         scores[np.arange(block.stop - block.start), np.arange(block.start, block.stop)] = -np.inf
         near = np.argpartition(-scores, k - 1, axis=1)[:, :k] if k else scores[:, :0].astype(int)
@@ -164,12 +164,14 @@ def rsum(forward: Ranking, backward: Ranking) -> float | None:
     return None if any(v is None for v in values) else 100.0 * sum(float(v or 0) for v in values)
 
 
-def _blocks(n_queries: int, n_items: int) -> Iterator[slice]:
+def blocks(n_queries: int, n_items: int) -> Iterator[slice]:
+    """Queries at once, so that their scores of all items stay in bounds."""
     step = max(1, _CELLS_AT_ONCE // max(n_items, 1))
     for start in range(0, n_queries, step):
         yield slice(start, min(start + step, n_queries))
 
 
-def _ranking(rows: list[tuple[int, float, float]], pool: int) -> Ranking:
+def ranking_of(rows: list[tuple[int, float, float]], pool: int) -> Ranking:
+    """A ranking from `rank_one` of each query."""
     table = np.array(rows, dtype=np.float64).reshape(-1, 3)
     return Ranking(table[:, 0].astype(np.int64), table[:, 1], table[:, 2], pool)

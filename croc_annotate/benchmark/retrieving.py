@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from croc_annotate.benchmark.environment import peak_memory_mb
+from croc_annotate.benchmark.flat_index import rank_with_faiss, use_faiss
 from croc_annotate.benchmark.metric import DualEncoder, ImageInput, MetricError, Prepares
 from croc_annotate.benchmark.retrieval import (
     merge_equal,
@@ -23,6 +24,7 @@ from croc_annotate.lib.imagefiles import rgb
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from croc_annotate.benchmark.flat_index import IndexChoice, ScoresOf
     from croc_annotate.benchmark.layout import Floats, Ints
     from croc_annotate.benchmark.metric import Metric
     from croc_annotate.benchmark.retrieval import Ranking
@@ -71,7 +73,12 @@ def build_set(
 
 
 def evaluate_full(
-    metric: Metric, data: RetrievalSet, read: Callable[[int], bytes], *, batch: int = 32
+    metric: Metric,
+    data: RetrievalSet,
+    read: Callable[[int], bytes],
+    *,
+    batch: int = 32,
+    index: IndexChoice = "auto",
 ) -> dict[str, Any]:
     """All texts against all images, both ways; the metric must embed. Raises MetricError."""
     if not isinstance(metric, DualEncoder):
@@ -89,31 +96,57 @@ def evaluate_full(
         ]
     )
     texted = time.perf_counter()
-    forward, backward = rank_embedded(metric, data, images, texts)
+    forward, backward = rank_embedded(metric, data, images, texts, index=index)
+    largest = max(len(images), len(texts))
     return _document(
-        data, forward, backward,
+        data, forward, backward, index="faiss" if use_faiss(index, largest) else "exact",
         seconds={"images": embedded - start, "texts": texted - embedded,
                  "ranking": time.perf_counter() - texted},
     )  # fmt: skip
 
 
 def rank_embedded(
-    metric: DualEncoder, data: RetrievalSet, images: np.ndarray, texts: np.ndarray
+    metric: DualEncoder,
+    data: RetrievalSet,
+    images: np.ndarray,
+    texts: np.ndarray,
+    *,
+    index: IndexChoice = "auto",
 ) -> tuple[Ranking, Ranking]:
-    """(text → image, image → text) by exact products, block by block."""
-    forward = rank_all(
-        len(texts),
-        data.images_of_text,
-        lambda block: metric.similarity(images=images, texts=texts[block]).T,
-        n_items=len(images),
+    """(text → image, image → text), exactly: by products block by block, or with FAISS.
+
+    Sums are taken in float64 and rounded to float32, so that equal embeddings tie wherever they
+    stand: sums of a float32 product depend on an item's place in it.
+    """
+
+    def of_texts(queries: np.ndarray, items: np.ndarray) -> np.ndarray:
+        return metric.similarity(images=items, texts=queries).T.astype(np.float32)
+
+    def of_images(queries: np.ndarray, items: np.ndarray) -> np.ndarray:
+        return metric.similarity(images=queries, texts=items).astype(np.float32)
+
+    return (
+        _rank(texts, images, data.images_of_text, of_texts, index),
+        _rank(images, texts, data.texts_of_image, of_images, index),
     )
-    backward = rank_all(
-        len(images),
-        data.texts_of_image,
-        lambda block: metric.similarity(images=images[block], texts=texts),
-        n_items=len(texts),
+
+
+def _rank(
+    queries: np.ndarray,
+    items: np.ndarray,
+    relevant: Sequence[Ints],
+    scores_of: ScoresOf,
+    index: IndexChoice,
+) -> Ranking:
+    if use_faiss(index, len(items)):
+        return rank_with_faiss(queries, items, relevant, scores_of)
+    wide = items.astype(np.float64)
+    return rank_all(
+        len(queries),
+        relevant,
+        lambda block: scores_of(queries[block].astype(np.float64), wide),
+        n_items=len(items),
     )
-    return forward, backward
 
 
 def evaluate_pools(
@@ -210,7 +243,12 @@ def _score_pools(
 
 
 def _document(
-    data: RetrievalSet, forward: Ranking, backward: Ranking | None, *, seconds: dict[str, float]
+    data: RetrievalSet,
+    forward: Ranking,
+    backward: Ranking | None,
+    *,
+    seconds: dict[str, float],
+    index: str = "exact",
 ) -> dict[str, Any]:
     queries = len(forward.first)
     return {
@@ -222,6 +260,7 @@ def _document(
         "rsum": rsum(forward, backward) if backward is not None else None,
         "seconds": {key: round(value, 4) for key, value in seconds.items()},
         "milliseconds_per_query": round(1000 * sum(seconds.values()) / max(queries, 1), 4),
+        "index": index,
         "peak_memory_mb": peak_memory_mb(),
         "limits": "matches that nobody judged count as misses; ranks are pessimistic under ties",
     }

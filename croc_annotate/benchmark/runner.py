@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from django.core.files.storage import default_storage
 
 from croc_annotate.benchmark.metric import ImageInput, MetricError, MetricMemoryError, Prepares
-from croc_annotate.benchmark.services import ScoreRow, store_scores
+from croc_annotate.benchmark.services import ScoreRow, note_truncated, store_scores
 from croc_annotate.lib.hashing import sha256_text
 from croc_annotate.lib.imagefiles import BadImageError, rgb
 
@@ -79,13 +79,18 @@ def score_tasks(
 ) -> Tally:
     """Score and store all tasks; raises MetricError when the metric cannot go on."""
     tally = Tally()
+    noted: set[str] = set()
+    keep_missing = metric.describe().deterministic
     with ThreadPoolExecutor(max_workers=max(workers, 1)) as pool:
         ready = _decoded(metric, tasks, pool, ahead=batch.size + max(_READ_AHEAD, 2 * workers))
         pending: deque[_Ready] = deque()
         for _ in iter(lambda: _fill(pending, ready, batch.size, tally), 0):
             chunk = [pending.popleft() for _ in range(min(batch.size, len(pending)))]
             rows = _score_chunk(metric, chunk, batch, pending, tally)
-            store_scores(metric=version, rows=rows)
+            if tally.truncated - noted:
+                note_truncated(metric=version, texts=tally.truncated - noted)
+                noted |= tally.truncated
+            store_scores(metric=version, rows=rows, with_missing=keep_missing)
             tally.images += len({row.image_sha256 for row in rows})
             on_batch(len({row.image_sha256 for row in rows}))
     return tally
@@ -133,8 +138,9 @@ def _score_chunk(
     tally.truncated |= result.truncated
     tally.reasons |= set(result.reasons)
     batch.report(images=len(chunk), seconds=seconds)
+    why = "; ".join(result.reasons)
     rows = [
-        ScoreRow(item.task.sha256, sha256_text(text), value)
+        ScoreRow(item.task.sha256, sha256_text(text), value, why if value is None else "")
         for item, values in zip(chunk, result.scores, strict=True)
         for text, value in zip(item.task.texts, values, strict=True)
     ]

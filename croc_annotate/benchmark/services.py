@@ -25,11 +25,12 @@ _BATCH = 2_000
 
 @dataclass(frozen=True)
 class ScoreRow:
-    """A score to store; None when the metric gave none."""
+    """A score to store; None, with the reason, when the metric gave none."""
 
     image_sha256: str
     text_sha256: str
     value: float | None
+    reason: str = ""
 
 
 def register_metric(facts: MetricFacts, *, replicate: str = "") -> MetricVersion:
@@ -88,23 +89,47 @@ def open_run(
     return run
 
 
-def store_scores(*, metric: MetricVersion, rows: Iterable[ScoreRow]) -> None:
+def store_scores(
+    *, metric: MetricVersion, rows: Iterable[ScoreRow], with_missing: bool = False
+) -> None:
     """Store scores; what is stored already stays as it is.
 
-    A missing score is not stored: the next run asks for it again, be it a failed call or a text
-    that the metric has no score for.
+    `with_missing` stores missing scores too, with their reason, so that no later run asks for
+    them: a text without a noun phrase will have none tomorrow. A failed call may not fail again,
+    so the scores that it left missing are not stored.
     """
     Score.objects.bulk_create(
         [
             Score(
-                metric=metric, image_sha256=r.image_sha256, text_sha256=r.text_sha256, value=r.value
+                metric=metric,
+                image_sha256=r.image_sha256,
+                text_sha256=r.text_sha256,
+                value=r.value,
+                reason=r.reason[:200],
             )
             for r in rows
-            if r.value is not None
+            if r.value is not None or with_missing
         ],
         ignore_conflicts=True,
         batch_size=_BATCH,
     )
+
+
+@transaction.atomic
+def note_truncated(*, metric: MetricVersion, texts: Iterable[str]) -> None:
+    """Remember texts that the metric's model reads only a part of."""
+    locked = MetricVersion.objects.select_for_update().get(pk=metric.pk)
+    known = set(locked.truncated)
+    known |= {sha256_text(text) for text in texts}
+    if len(known) > len(locked.truncated):
+        locked.truncated = sorted(known)
+        locked.save(update_fields=["truncated"])
+
+
+def forget_missing(*, metric: MetricVersion) -> int:
+    """Forget which scores are missing, so that the next run asks for them; how many there were."""
+    forgotten, _ = Score.objects.filter(metric=metric, value__isnull=True).delete()
+    return forgotten
 
 
 @transaction.atomic

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from croc_annotate.benchmark.flat_index import IndexChoice
     from croc_annotate.benchmark.metric import Metric
     from croc_annotate.benchmark.selectors import ReleaseImages
 
@@ -47,7 +48,9 @@ class SetFiles:
     pool: Path | None = None
 
 
-def run_set(metric: Metric, name: str, files: SetFiles, *, batch: int = 16) -> dict[str, Any]:
+def run_set(
+    metric: Metric, name: str, files: SetFiles, *, batch: int = 16, index: IndexChoice = "auto"
+) -> dict[str, Any]:
     """The set's own statistics; raises SetFileError, HumanFileError or MetricError."""
     start = time.perf_counter()
     if name == "winoground":
@@ -57,7 +60,7 @@ def run_set(metric: Metric, name: str, files: SetFiles, *, batch: int = 16) -> d
     elif name in {"tifa", "genai-bench"}:
         result = _graded(metric, files, batch)
     else:
-        result = _captions(metric, name, files, batch)
+        result = _captions(metric, name, files, batch, index)
     return {
         "set": name,
         "metric": metric.describe().parts(),
@@ -67,7 +70,12 @@ def run_set(metric: Metric, name: str, files: SetFiles, *, batch: int = 16) -> d
 
 
 def run_retrieval(
-    metric: Metric, images: ReleaseImages, *, pool: str = "full", encoder: Metric | None = None
+    metric: Metric,
+    images: ReleaseImages,
+    *,
+    pool: str = "full",
+    encoder: Metric | None = None,
+    index: IndexChoice = "auto",
 ) -> dict[str, Any]:
     """Retrieval over a release: every text against all images, or against its pair's pool."""
     members = list(images.members)
@@ -84,7 +92,7 @@ def run_retrieval(
         return content
 
     if pool == "full":
-        return {**evaluate_full(metric, data, read), "pool": "full"}
+        return {**evaluate_full(metric, data, read, index=index), "pool": "full"}
     if encoder is None:
         raise MetricError("--pool pair needs --neighbours-by METRIC: another, frozen encoder.")
     if encoder.describe().parts() == metric.describe().parts():
@@ -165,7 +173,9 @@ def _graded(metric: Metric, files: SetFiles, batch: int) -> dict[str, Any]:
     return {"metrics": correlate(own)}
 
 
-def _captions(metric: Metric, name: str, files: SetFiles, batch: int) -> dict[str, Any]:
+def _captions(
+    metric: Metric, name: str, files: SetFiles, batch: int, index: IndexChoice
+) -> dict[str, Any]:
     def read_from(data: RetrievalSet) -> Any:
         return lambda row: _bytes(files.images, data.image_keys[row])
 
@@ -173,13 +183,13 @@ def _captions(metric: Metric, name: str, files: SetFiles, batch: int) -> dict[st
         folds = []
         for fold in range(5):
             data = other_sets.read_karpathy(files.file, fold=fold)
-            folds.append(evaluate_full(metric, data, read_from(data), batch=batch))
+            folds.append(evaluate_full(metric, data, read_from(data), batch=batch, index=index))
         return {"folds": folds, "rsum": sum(f["rsum"] for f in folds) / len(folds)}
     if name.endswith("-fg"):
         data = other_sets.read_fine_grained(files.file, pool=files.pool)
     else:
         data = other_sets.read_karpathy(files.file)
-    return evaluate_full(metric, data, read_from(data), batch=batch)
+    return evaluate_full(metric, data, read_from(data), batch=batch, index=index)
 
 
 def _image(metric: Metric, folder: Path, name: str) -> ImageInput:

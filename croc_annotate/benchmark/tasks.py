@@ -4,45 +4,112 @@ from __future__ import annotations
 
 import json
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from celery import shared_task
 from django.db import OperationalError
+from kombu.exceptions import ChannelError
 
 from croc_annotate.benchmark.benchmarking import (
     RunRequest,
     chunks_of,
     create_metric,
+    open_ranges,
     score_range,
     wanted_tasks,
 )
+from croc_annotate.benchmark.boards import prepare
+from croc_annotate.benchmark.holding import count_try, forget_tries, held, is_held
 from croc_annotate.benchmark.metric import MetricError
 from croc_annotate.benchmark.models import MetricRun, RunState
 from croc_annotate.benchmark.services import fail_run
+from croc_annotate.celery import app
 from croc_annotate.releases.models import Release
 
 if TYPE_CHECKING:
     from croc_annotate.benchmark.metric import Metric
 
 
+QUEUE = "gpu"
+_MOST_TRIES = 5
+
+
 @shared_task(autoretry_for=(OperationalError,), retry_backoff=True, max_retries=5)
 def score_run_range(run_id: int, start: int, stop: int) -> None:
     """Score a range of a run's images."""
     run = MetricRun.objects.select_related("metric", "release").get(pk=run_id)
-    if run.state == RunState.FAILED:
-        return  # another worker found that the metric cannot work; do not try again
-    try:
-        metric = _loaded(run.release_id, json.dumps(run.options, sort_keys=True))
-        score_range(run=run, metric=metric, start=start, stop=stop)
-    except MetricError as error:
-        fail_run(run=run, reason=str(error))
+    if run.state != RunState.RUNNING:
+        return  # done by a message that came twice, or another worker found that it cannot work
+    with held(run_id, start) as mine:
+        if not mine:
+            return
+        if count_try(run_id, start) > _MOST_TRIES:
+            reason = f"a worker died {_MOST_TRIES} times at images {start}–{stop - 1}; see its log."
+            fail_run(run=run, reason=reason)
+            return
+        try:
+            metric = _loaded(run.release_id, json.dumps(run.options, sort_keys=True))
+            completed = score_range(
+                run=run, metric=metric, start=start, stop=stop,
+                on_batch=lambda _images: forget_tries(run_id, start),
+            )  # fmt: skip
+        except MetricError as error:
+            fail_run(run=run, reason=str(error))
+            return
+        except OperationalError:
+            raise  # the database is away: tried again
+        except Exception as error:
+            # Without an end the run would be taken up again for ever.
+            fail_run(run=run, reason=f"{type(error).__name__}: {error}")
+            raise
+    if completed:
+        prepare_board.delay(run.release_id)
+
+
+@shared_task(name="benchmark.prepare_board")
+def prepare_board(release_id: int) -> None:
+    """Compute a release's leaderboard, so that no visitor has to wait for it."""
+    prepare(Release.objects.get(pk=release_id))
+
+
+@shared_task(name="benchmark.take_up_runs")
+def take_up_runs() -> int:
+    """Hand out again what killed workers and lost messages left of queued runs; how many ranges.
+
+    Only when no message waits: until then somebody may still come to it.
+    """
+    waiting = MetricRun.objects.filter(state=RunState.RUNNING, options__queued=True)
+    if not waiting.exists() or queue_length() > 0:
+        return 0
+    handed = 0
+    for run in waiting.select_related("release", "metric"):
+        for start, stop in open_ranges(run):
+            if not is_held(run.pk, start):
+                score_run_range.delay(run.pk, start, stop)
+                handed += 1
+    return handed
+
+
+def queue_length() -> int:
+    """How many messages wait for the GPU workers; raises kombu's OperationalError."""
+    with app.connection_for_read() as connection:
+        connection.ensure_connection(max_retries=1, timeout=5)
+        try:
+            channel: Any = connection.default_channel
+            declared = channel.queue_declare(QUEUE, passive=True)
+        except ChannelError:
+            return 0  # Redis drops the key of an empty queue
+    return int(declared.message_count)
 
 
 def enqueue_run(run: MetricRun) -> int:
     """Hand a run to the workers; returns the number of tasks."""
     request = RunRequest.from_json(run.options)
+    run.options = {**run.options, "queued": True}
+    run.save(update_fields=["options"])
     ranges = chunks_of(len(wanted_tasks(run.release, request.limit)))
     for start, stop in ranges:
+        forget_tries(run.pk, start)
         score_run_range.delay(run.pk, start, stop)
     return len(ranges)
 

@@ -209,9 +209,9 @@ def _board_data(context: PageContext, board: Board) -> dict[str, Any]:
 
 
 def _interval_words(board: Board) -> str:
-    """Why intervals are absent, or narrower than they should be; "" when all is well."""
+    """Why intervals are absent; "" when all are there."""
     found = [entry.bounds[AVERAGE]["overall"] for entry in board.entries]
-    reasons = sorted({b.reason or b.note for b in found} - {""})
+    reasons = sorted({b.reason for b in found} - {""})
     return (
         _("About the intervals: %(reasons)s.") % {"reasons": "; ".join(reasons)} if reasons else ""
     )

@@ -16,7 +16,7 @@ class Counting:
     """Scores from hashes; counts what it is asked for over the whole test process.
 
     Options (`extra`): die_after (number of batches), memory (images that fit at once),
-    blank (texts with this word have no score), needs, name.
+    blank (texts with this word have no score), flaky (and may have one the next time), needs, name.
     """
 
     calls: list[tuple[str, str]] = []
@@ -36,7 +36,12 @@ class Counting:
         cls.calls, cls.batches, cls.built, cls.closed = [], [], 0, 0
 
     def describe(self):
-        return MetricFacts(name=self.name, label=self.name.title(), revision=self.revision)
+        return MetricFacts(
+            name=self.name,
+            label=self.name.title(),
+            revision=self.revision,
+            deterministic="flaky" not in self.extra,
+        )
 
     def score(self, *, images, texts):
         check_batch(images, texts)

@@ -20,7 +20,7 @@ from croc_annotate.benchmark.models import MetricRun, MetricVersion, Score
 from croc_annotate.benchmark.protocol import Policy
 from croc_annotate.candidates.models import Candidate
 from tests.benchmark.fakes import Counting
-from tests.benchmark.world import small_release
+from tests.benchmark.world import close_release, open_release, small_release
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db
@@ -140,23 +140,71 @@ def test_scores_of_images_that_two_releases_share_are_computed_once():
     run()
     Counting.reset()
     members = list(Candidate.objects.filter(memberships__release=first))
-    from tests.benchmark.world import close_release, open_release
-
     close_release(open_release("second"), [m.pair for m in members[::4]], members)
     run(release="second")
     assert Counting.calls == []
     assert MetricRun.objects.get(release__name="second").n_scores == 24
 
 
-def test_missing_scores_are_counted_and_asked_for_again():
+def test_scores_that_failed_calls_left_missing_are_counted_and_asked_for_again():
     small_release(pairs=2, images=1)
-    out = run(option=["blank=in small"])
+    out = run(option=["blank=in small", "flaky=1"])
     assert "4 missing (no noun phrase)" in out
+    assert "remembered" not in out
     assert MetricRun.objects.get().n_missing == 4
     Counting.reset()
-    run()
+    run(option=["flaky=1"])
     assert len(Counting.calls) == 4
     assert MetricRun.objects.get().n_missing == 0
+    assert MetricRun.objects.get().reasons == []
+
+
+def test_a_score_that_the_metric_cannot_give_is_remembered_with_its_reason():
+    small_release(pairs=2, images=1)
+    out = run(option=["blank=in small"])
+    assert "4 missing (no noun phrase), remembered (--retry-missing asks again)" in out
+    Counting.reset()
+    run()
+    assert Counting.calls == []
+    metric_run = MetricRun.objects.get()
+    assert (metric_run.n_scores, metric_run.n_missing) == (4, 4)
+    assert metric_run.reasons == ["no noun phrase"]
+    assert "NaN" not in str(table())
+    run(retry_missing=True)
+    assert len(Counting.calls) == 4
+    metric_run.refresh_from_db()
+    assert (metric_run.n_missing, metric_run.reasons) == (0, [])
+
+
+def test_a_remembered_missing_score_is_missing_on_every_release_that_shares_the_image():
+    first = small_release(pairs=2, images=1)
+    run(option=["blank=in small"])
+    members = list(Candidate.objects.filter(memberships__release=first))
+    close_release(open_release("second"), list({m.pair for m in members}), members)
+    Counting.reset()
+    run(release="second")
+    assert Counting.calls == []
+    second = MetricRun.objects.get(release__name="second")
+    assert (second.n_missing, second.reasons) == (4, ["no noun phrase"])
+
+
+def test_texts_that_were_cut_are_counted_once_however_often_a_run_is_taken_up():
+    small_release(pairs=4, images=3)
+    with pytest.raises(KeyboardInterrupt):
+        run(option=["long=1", "die_after=3"], batch_size="4")
+    Counting.batches.clear()
+    run(option=["long=1"], batch_size="4")
+    assert MetricRun.objects.get().n_truncated == 8
+
+
+def test_over_the_queue_cut_texts_are_counted_once_and_the_workers_machine_is_named(monkeypatch):
+    small_release(pairs=4, images=3)
+    monkeypatch.setattr("croc_annotate.benchmark.benchmarking.CHUNK_IMAGES", 5)
+    monkeypatch.setattr("croc_annotate.benchmark.benchmarking.peak_memory_mb", lambda: 4321)
+    run(queue=True, option=["long=1"])
+    metric_run = MetricRun.objects.get()
+    assert metric_run.n_truncated == 8
+    assert metric_run.environment["peak_memory_mb"] == 4321
 
 
 def test_a_queued_run_with_missing_scores_comes_to_its_end(monkeypatch):

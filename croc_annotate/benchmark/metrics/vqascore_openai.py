@@ -176,6 +176,7 @@ class VqaScoreOpenAi:
             image_backend="server",
             dtype="server",
             settings={"answer": ANSWER, "top_logprobs": str(TOP), "temperature": "0"},
+            deterministic=False,
             source="Lin et al. 2024, arXiv:2404.01291",
         )
 

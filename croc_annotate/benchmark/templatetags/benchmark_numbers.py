@@ -24,9 +24,15 @@ PHRASES = (
 
 
 @register.filter
-def digits(value: float | None, places: int = 3) -> str:
-    """A number with a true minus sign, or a dash where there is none."""
-    return "–" if value is None else f"{value:.{places}f}".replace("-", "−")
+def digits(value: float | str | None, places: int = 3) -> str:
+    """A number with a true minus sign, or a dash where there is none.
+
+    "" is what a template makes of a key that is not there: a run that computed nothing, because
+    all was stored already, has no images per second.
+    """
+    return (
+        "–" if value is None or isinstance(value, str) else f"{value:.{places}f}".replace("-", "−")
+    )
 
 
 @register.filter
@@ -36,9 +42,9 @@ def thousands(value: int | None) -> str:
 
 
 @register.filter
-def percent(value: float | None) -> str:
+def percent(value: float | str | None) -> str:
     """A share in percent, one decimal where it is small."""
-    if value is None:
+    if value is None or isinstance(value, str):
         return "–"
     return f"{100 * value:.0f} %" if value in {0, 1} or value >= 0.1 else f"{100 * value:.1f} %"
 

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from croc_annotate.benchmark.boards import run_scores
+from croc_annotate.benchmark.boards import cached_images, run_scores
 from croc_annotate.benchmark.comparing import RunDifference, compare_scores
 from croc_annotate.benchmark.models import MetricRun
 from croc_annotate.benchmark.protocol import Policy, evaluate
-from croc_annotate.benchmark.selectors import release_images
 from croc_annotate.benchmark.text_table import aligned, number
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ dtype, batch size or on another device:
 
 
 def _compare(first: MetricRun, second: MetricRun, margin: float) -> RunDifference:
-    images = release_images(first.release)
+    images = cached_images(first.release)
     a, b = run_scores(first, images), run_scores(second, images)
     policy = Policy(missing="skip", margin=margin)
     both = (

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import BaseCommand, CommandError
 
 from croc_annotate.benchmark import parquet_scores, score_tables
+from croc_annotate.benchmark.boards import prepare
 from croc_annotate.benchmark.importing import (
     ScoreImportError,
     import_scores,
@@ -76,6 +77,7 @@ Examples:
             )
         except (ScoreTableError, ScoreImportError, ReleaseNotFoundError) as error:
             raise CommandError(str(error)) from error
+        prepare(release)
         for run in done.runs:
             note = " (imported before, unchanged)" if run.metric.name in done.unchanged else ""
             self.stdout.write(

@@ -14,6 +14,7 @@ from croc_annotate.benchmark.boards import (
     EmptyBoardError,
     View,
     board_names,
+    cached_images,
     narrow,
     release_board,
     run_scores,
@@ -21,7 +22,7 @@ from croc_annotate.benchmark.boards import (
 from croc_annotate.benchmark.intervals import DRAWS, SEED
 from croc_annotate.benchmark.protocol import MissingScoresError, Policy
 from croc_annotate.benchmark.results import FACETS, by_facet
-from croc_annotate.benchmark.selectors import release_images, shown_runs
+from croc_annotate.benchmark.selectors import shown_runs
 from croc_annotate.benchmark.writing import board_document, write_board
 from croc_annotate.lib.atomic import write_atomically
 from croc_annotate.releases.selectors import ReleaseNotFoundError, find_release
@@ -122,7 +123,7 @@ def _facets(
     release: Release, board: Board, view: View, facets: list[str]
 ) -> dict[str, dict[str, Any]]:
     """Metric → facet → value → cells."""
-    images = release_images(release)
+    images = cached_images(release)
     runs = shown_runs(release)
     names = board_names(runs)
     scores = {names[run.pk]: run_scores(run, images) for run in runs}

@@ -14,6 +14,8 @@ from tqdm import tqdm
 
 from croc_annotate.benchmark import registry
 from croc_annotate.benchmark.benchmarking import RunRequest, plan_run, run_here
+from croc_annotate.benchmark.boards import prepare
+from croc_annotate.benchmark.flat_index import FAISS_FROM
 from croc_annotate.benchmark.human_files import HumanFileError
 from croc_annotate.benchmark.metric import MetricError, MetricOptions
 from croc_annotate.benchmark.other_sets import SetFileError
@@ -41,7 +43,11 @@ class Command(BaseCommand):
 
 A score is stored under the metric's fingerprint, the image's hash and the text's hash, and
 is never computed twice: a run that was killed goes on where it stopped, and images that two
-releases share are scored once. Missing scores (a failed call) are asked for again. Each image is read and encoded once for all its texts.
+releases share are scored once. Each image is read and encoded once for all its texts.
+
+A score that is missing because a call failed is asked for again by the next run. One that the
+metric cannot give (a text without a noun phrase, a result that is no number) is remembered with
+its reason; --retry-missing asks for it again.
 
 Metrics: see --list, or package.module:Class, or a name that an installed package declares
 under the entry point group croc_annotate.metrics. `random` and `human` are reference rows.
@@ -85,6 +91,10 @@ Examples:
         parser.add_argument("--workers", type=int, default=2, help="threads that decode images")
         parser.add_argument("--limit", type=int, default=0, help="only N images: a trial")
         parser.add_argument(
+            "--retry-missing", action="store_true",
+            help="ask again for scores that the metric could not give before",
+        )  # fmt: skip
+        parser.add_argument(
             "--replicate", default="", metavar="LABEL",
             help="score again under this label, to compare with compare_runs; never ranked",
         )  # fmt: skip
@@ -96,6 +106,11 @@ Examples:
         other.add_argument("--retrieval", action="store_true", help="retrieval over the release")
         other.add_argument("--pool", choices=["full", "pair"], default="full")
         other.add_argument("--neighbours-by", metavar="METRIC", help="the frozen encoder of a pool")
+        other.add_argument(
+            "--index", choices=["auto", "exact", "faiss"], default="auto",
+            help=f"the same ranks by matrix products or with FAISS; auto (default): FAISS where it "
+            f"is installed and a pool has {FAISS_FROM:,} items or more",
+        )  # fmt: skip
         where = parser.add_mutually_exclusive_group()
         where.add_argument("--here", action="store_true", help="in this process (default)")
         where.add_argument("--queue", action="store_true", help="over the gpu workers")
@@ -121,6 +136,8 @@ Examples:
         start = time.perf_counter()
         failed = [m for m in options["metric"] if not self._one(release, m, options)]
         done = len(options["metric"]) - len(failed)
+        if done and not options["queue"]:
+            prepare(release)
         verb = "Queued" if options["queue"] else "Scored"
         self.stdout.write(
             f"{verb} “{release}” with {done} of {len(options['metric'])} metrics "
@@ -172,7 +189,7 @@ def _request(metric: str, options: dict[str, Any]) -> RunRequest:
     return RunRequest(
         metric=metric,
         **{key: options[key] for key in ("model", "revision", "device", "dtype", "prompt")},
-        **{key: options[key] for key in ("seed", "workers", "limit", "replicate")},
+        **{key: options[key] for key in ("seed", "workers", "limit", "replicate", "retry_missing")},
         batch_size=0 if size == "auto" else int(size),
         extra=extra,
     )
@@ -194,14 +211,16 @@ def _run_set(metric: Metric, options: dict[str, Any]) -> dict[str, Any]:
     if options["file"] is None or options["images"] is None:
         raise CommandError("--set needs --file and --images.", returncode=2)
     files = SetFiles(options["file"], options["images"], options["pool_file"])
-    return run_set(metric, options["set"], files)
+    return run_set(metric, options["set"], files, index=options["index"])
 
 
 def _run_retrieval(
     metric: Metric, images: ReleaseImages, options: dict[str, Any]
 ) -> dict[str, Any]:
     encoder = registry.create(options["neighbours_by"]) if options["neighbours_by"] else None
-    document = run_retrieval(metric, images, pool=options["pool"], encoder=encoder)
+    document = run_retrieval(
+        metric, images, pool=options["pool"], encoder=encoder, index=options["index"]
+    )
     return {"metric": metric.describe().parts(), **document}
 
 
@@ -231,6 +250,8 @@ def _summary(metric: str, run: MetricRun) -> str:
     if run.n_missing:
         reasons = f" ({'; '.join(run.reasons)})" if run.reasons else ""
         parts.append(f"{run.n_missing:,} missing{reasons}")
+        if run.metric.scores.filter(value__isnull=True).exists():
+            parts.append("remembered (--retry-missing asks again)")
     if run.n_truncated:
         parts.append(f"{run.n_truncated:,} texts were longer than the model reads")
     if run.environment.get("spent_usd"):

@@ -1,0 +1,71 @@
+"""Results that are slow to compute and cheap to read, kept in the database between visits.
+
+A leaderboard of a real release takes seconds: half a million scores are read and resampled
+10,000 times. It is computed when a run ends and read from here by whoever comes next, also after
+a restart, and also where the cache is empty or one of each process.
+"""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.utils import timezone
+
+from croc_annotate import __version__
+from croc_annotate.benchmark.models import PreparedResult
+from croc_annotate.lib.hashing import canonical_json, sha256_text
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from croc_annotate.releases.models import Release
+
+# Raised when a stored class gets other fields.
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What was stored, when, and whether it was made from what there is now."""
+
+    value: Any
+    made_at: datetime
+    current: bool
+
+
+def stamp_of(*parts: Any) -> str:
+    """A hash of what a result is made from, and of the code that makes it."""
+    return sha256_text(canonical_json([__version__, _FORMAT, *parts]))
+
+
+def read(release: Release, name: str, stamp: str, *, older: bool = False) -> Prepared | None:
+    """The stored result; None without one, and unless `older` also for one of another stamp."""
+    row = PreparedResult.objects.filter(release=release, name=name)
+    found = (row if older else row.filter(stamp=stamp)).first()
+    if found is None:
+        return None
+    try:
+        # Written by `write` below; whoever can change these rows can change every score.
+        value = pickle.loads(zlib.decompress(found.data))  # noqa: S301
+    except (AttributeError, ImportError, TypeError, ValueError, zlib.error, pickle.PickleError):
+        return None  # of another version of the code: it is computed again
+    return Prepared(value, found.made_at, found.stamp == stamp)
+
+
+def write(release: Release, name: str, stamp: str, value: Any) -> datetime:
+    """Keep a result in place of the one that was there; returns the time that it bears."""
+    now = timezone.now()
+    PreparedResult.objects.update_or_create(
+        release=release,
+        name=name,
+        defaults={
+            "stamp": stamp,
+            # Level 1: draws hardly shrink, and a visitor may be waiting.
+            "data": zlib.compress(pickle.dumps(value, protocol=5), 1),
+            "made_at": now,
+        },
+    )
+    return now
