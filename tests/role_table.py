@@ -80,6 +80,7 @@ agreement:annotator               GET   L F F .
 agreement:set_aside               GET   L F F .
 agreement:rules                   GET   L F . .
 agreement:images                  GET   L F . .
+agreement:history                 GET   L F . .
 agreement:log                     GET   L F . .
 agreement:csv                     GET   L F N .
 agreement:review                  GET   L F . .

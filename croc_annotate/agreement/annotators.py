@@ -84,6 +84,8 @@ class _Columns:
 def _columns(everybody: People, data: CampaignData, gold: GoldVotes, model: Model) -> _Columns:
     table, n = everybody.table, everybody.size
     own = table.of_role(t.OWN)
+    # The table stands in the order of items, not of time.
+    own_order = data.judgement_id[table.role[table.item] == t.OWN]
     gold_rater = np.searchsorted(everybody.ids, gold.rater_id)
     right = gold.verdict == gold.truth
     last = np.zeros(n, np.int64)
@@ -97,8 +99,8 @@ def _columns(everybody: People, data: CampaignData, gold: GoldVotes, model: Mode
         accepts_of_others=accepts_of_others,
         gold=p.Share(p.count_by(gold_rater, n, right), p.count_by(gold_rater, n)),
         others=p.agreement_with_others(own, n),
-        parts=p.agreement_by_part(own, n, PARTS),
-        thirds=p.agreement_by_part(own, n, 3),
+        parts=p.agreement_by_part(own, n, PARTS, own_order),
+        thirds=p.agreement_by_part(own, n, 3, own_order),
         pace=p.pace_of(table.rater, data.active_ms, data.at, n),
         runs=p.runs_of(table.rater, table.verdict, data.judgement_id, n),
         last_at=last,

@@ -26,7 +26,8 @@ from croc_annotate.agreement.serializers import (
     ReportQuerySerializer,
     SnapshotSerializer,
 )
-from croc_annotate.agreement.snapshots import current_statistics
+from croc_annotate.agreement.snapshots import StatisticsPendingError, current_statistics
+from croc_annotate.agreement.waiting import RETRY_SECONDS
 from croc_annotate.agreement.wall import part_of, wall_rows
 from croc_annotate.annotation.models import Campaign, Item, Purpose
 
@@ -53,7 +54,18 @@ def _snapshot(found: StatisticsSnapshot, data: Any = None) -> Response:
     return Response(SnapshotSerializer(body).data)
 
 
-class _StatisticsView(APIView):
+class _SnapshotView(APIView):
+    """Answers from snapshots; 503 with Retry-After while the first one is being computed."""
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """503 rather than 202: clients that know Retry-After ask again by themselves."""
+        if isinstance(exc, StatisticsPendingError):
+            body = {"detail": str(exc)}
+            return Response(body, status=503, headers={"Retry-After": str(RETRY_SECONDS)})
+        return super().handle_exception(exc)
+
+
+class _StatisticsView(_SnapshotView):
     """The newest snapshot of one kind."""
 
     permission_classes = [IsReviewer]
@@ -90,7 +102,7 @@ class AnnotatorsView(_StatisticsView):
     kind = "annotators"
 
 
-class AgreementView(APIView):
+class AgreementView(_SnapshotView):
     """The agreement report, as `manage.py agreement --json` gives it."""
 
     permission_classes = [IsReviewer]
@@ -111,7 +123,7 @@ class AgreementView(APIView):
         return _snapshot(found, {**found.data, "by": by})
 
 
-class AnnotatorView(APIView):
+class AnnotatorView(_SnapshotView):
     """One person's work."""
 
     permission_classes = [IsAdmin]
@@ -146,7 +158,7 @@ class EffectView(APIView):
         return Response(found)
 
 
-class ConsensusView(APIView):
+class ConsensusView(_SnapshotView):
     """Items with their states, 100 at a time."""
 
     permission_classes = [IsReviewer]

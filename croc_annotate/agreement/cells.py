@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from croc_annotate.agreement.wording import COUNTS, NUMBERS
 
 Row = dict[str, Any]
@@ -31,7 +33,10 @@ def reasons_in(rows: Row) -> str:
         for name, reason in row["undefined"].items():
             title = str(NUMBERS[name][0]) if name in NUMBERS else name
             places.setdefault(f"{title} – {reason}", []).append(label)
-    return "; ".join(f"{what} ({', '.join(labels)})" for what, labels in places.items())
+    return "; ".join(
+        f"{what} ({', '.join(labels) if len(labels) < len(rows) else _('everywhere')})"
+        for what, labels in places.items()
+    )
 
 
 def report_cells(row: Row) -> list[Row]:

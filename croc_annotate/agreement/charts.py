@@ -151,31 +151,27 @@ def skill_chart(rows: list[Row]) -> Row:
 
 
 def rules_chart(rows: list[Row]) -> Row:
-    """Estimated label error against verified images, one point a rule."""
-    points = [
-        {
-            "x": row["verified"],
-            "y": row["error_model"]["value"],
-            "label": row["title"],
-            "series": _("from the model"),
-            "n": row["verified"],
-            "href": None,
-        }
-        for row in rows
-        if row["verified"] and row["error_model"]["value"] is not None
-    ]
-    points += [
-        {
-            "x": row["verified"],
-            "y": row["error_gold"]["value"],
-            "label": row["title"],
-            "series": _("from gold"),
-            "n": row["verified"],
-            "href": None,
-        }
-        for row in rows
-        if row["verified"] and row["error_gold"]["value"] is not None
-    ]
+    """Estimated label error against verified images, one point a rule and source."""
+    sources = (("error_model", _("from the model")), ("error_gold", _("from gold")))
+    points: list[Row] = []
+    named: set[str] = set()
+    for source, title in sources:
+        for row in rows:
+            if not row["verified"] or row[source]["value"] is None:
+                continue
+            points.append(
+                {
+                    "x": row["verified"],
+                    "y": row[source]["value"],
+                    "label": row["title"],
+                    "series": title,
+                    "n": row["verified"],
+                    "href": None,
+                    # Both points of a rule stand above each other: one name will do.
+                    "unnamed": row["title"] in named,
+                }
+            )
+            named.add(row["title"])
     return {
         "x": {"label": _("Verified images"), "domain": None, "format": ","},
         "y": {"label": _("Estimated wrong labels"), "domain": None, "format": ".1%"},

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import csv
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.core.paginator import Paginator
 from django.db.models import Q
 from django.http import Http404, StreamingHttpResponse
-from django.shortcuts import render
+from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_GET
 
 from croc_annotate.accounts.access import person, reviewers_only
 from croc_annotate.accounts.models import AuditEvent
 from croc_annotate.agreement.forms import WallForm
+from croc_annotate.agreement.history import history_of
 from croc_annotate.agreement.models import Adjudication
 from croc_annotate.agreement.pages import base_context, chosen_campaign, required_campaign
 from croc_annotate.agreement.snapshots import current_statistics
 from croc_annotate.agreement.spreadsheets import SHEETS
+from croc_annotate.agreement.waiting import waits_for_statistics
 from croc_annotate.agreement.wall import part_of, wall_rows
+from croc_annotate.candidates.models import Candidate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +34,7 @@ _LOG_PAGE = 100
 
 @require_GET
 @reviewers_only
+@waits_for_statistics
 def images(request: HttpRequest) -> HttpResponse:
     """A campaign's images by consensus, posterior, annotator and hash."""
     campaign = chosen_campaign(request)
@@ -50,6 +54,20 @@ def images(request: HttpRequest) -> HttpResponse:
             "next_after": more,
         }
     return render(request, "agreement/images.html", context)
+
+
+@require_GET
+@reviewers_only
+def history(request: HttpRequest, key: str) -> HttpResponse:
+    """The judgements and decisions of one image, as a piece of its page."""
+    candidate = get_object_or_404(Candidate, key=key)
+    reader = person(request)
+    context = {
+        "candidate": candidate,
+        "histories": history_of(candidate, reader),
+        "may_administer": reader.may_administer,
+    }
+    return render(request, "agreement/_history.html", context)
 
 
 def _number(request: HttpRequest, name: str) -> int:
@@ -77,12 +95,22 @@ def log(request: HttpRequest) -> HttpResponse:
         page = Paginator(events, _LOG_PAGE).get_page(request.GET.get("page"))
         context |= {
             "page_obj": page,
+            "lines": [(event, _details(event)) for event in page],
             "decisions": Adjudication.objects.current()
             .filter(campaign=campaign)
             .select_related("reviewer", "confirmed_by", "candidate__pair")
             .order_by("-id")[:50],
         }
     return render(request, "agreement/log.html", context)
+
+
+def _details(event: AuditEvent) -> list[tuple[str, Any]]:
+    """What stands beside an event. Not `details.items` in a template: that may be a key."""
+    return [
+        (key, value)
+        for key, value in event.details.items()
+        if key != "campaign" and value not in (None, "")
+    ]
 
 
 @require_GET

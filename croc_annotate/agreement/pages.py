@@ -21,6 +21,7 @@ from croc_annotate.agreement.cells import (
 )
 from croc_annotate.agreement.people_pages import annotators_context
 from croc_annotate.agreement.snapshots import current_statistics
+from croc_annotate.agreement.waiting import waits_for_statistics
 from croc_annotate.agreement.wording import COUNTS, DIMENSIONS, NUMBERS
 from croc_annotate.annotation.models import Campaign, CampaignState
 from croc_annotate.candidates.models import Worker
@@ -60,6 +61,7 @@ def base_context(request: HttpRequest, campaign: Campaign | None, tab: str) -> C
 
 
 @reviewers_only
+@waits_for_statistics
 def overview(request: HttpRequest) -> HttpResponse:
     """Where the campaign stands; the inner part alone for the page's own renewal."""
     campaign = chosen_campaign(request)
@@ -98,6 +100,7 @@ def _share(row: Context) -> float:
 
 
 @reviewers_only
+@waits_for_statistics
 def report(request: HttpRequest) -> HttpResponse:
     """Agreement in all and by part, with plots."""
     campaign = chosen_campaign(request)
@@ -142,6 +145,7 @@ def report_context(snapshot: StatisticsSnapshot, pairs: Context) -> Context:
 
 
 @admins_only
+@waits_for_statistics
 def annotators(request: HttpRequest) -> HttpResponse:
     """Everybody's work, those to talk to first at the top."""
     campaign = chosen_campaign(request)
@@ -157,6 +161,7 @@ def annotators(request: HttpRequest) -> HttpResponse:
 
 
 @reviewers_only
+@waits_for_statistics
 def rules(request: HttpRequest) -> HttpResponse:
     """What each rule would verify, and its estimated label error."""
     campaign = chosen_campaign(request)

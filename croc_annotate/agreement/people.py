@@ -106,17 +106,20 @@ def agreement_with_others(table: JudgementTable, n_raters: int) -> Share:
     return Share(*_agreement_counts(table, n_raters, others_of(table).verdict))
 
 
-def agreement_by_part(table: JudgementTable, n_raters: int, parts: int) -> Share:
-    """The same for each equal part of a person's work in time: arrays of (parts, people)."""
+def agreement_by_part(table: JudgementTable, n_raters: int, parts: int, order: Ints) -> Share:
+    """The same for each equal part of a person's work in time: arrays of (parts, people).
+
+    ``order`` has a number per judgement that grows with time within a person.
+    """
     verdict = others_of(table).verdict
     usable = (table.verdict != t.UNSURE) & (verdict != t.UNSURE)
-    order = np.lexsort((np.arange(table.item.size), table.rater))
-    order = order[usable[order]]
-    rater = table.rater[order]
+    by_time = np.lexsort((order, table.rater))
+    by_time = by_time[usable[by_time]]
+    rater = table.rater[by_time]
     total = np.bincount(rater, minlength=n_raters)
-    part = t.rank_in_group(rater) * parts // total[rater] if order.size else rater
+    part = t.rank_in_group(rater) * parts // total[rater] if by_time.size else rater
     cell = part * n_raters + rater
-    equal = table.verdict[order] == verdict[order]
+    equal = table.verdict[by_time] == verdict[by_time]
     size = parts * n_raters
     counts = [np.bincount(cell[equal], minlength=size), np.bincount(cell, minlength=size)]
     right, whole = (found.reshape(parts, n_raters).astype(np.float64) for found in counts)

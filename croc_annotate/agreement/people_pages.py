@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
+_WITH_RANGE = ("gold", "others", "sensitivity", "specificity")
+
 
 def annotators_context(campaign: Campaign, data: Row) -> Row:
     """Table rows with names, links and formatted numbers; the chart of skills."""
@@ -62,7 +64,15 @@ def shown(row: Row, campaign: Campaign) -> Row:
         "sensitivity_interval": interval_text(row["sensitivity"]),
         "specificity_interval": interval_text(row["specificity"]),
         "gold_interval": interval_text(row["gold"]),
+        **{f"{name}_range": range_text(row[name]) for name in _WITH_RANGE},
     }
+
+
+def range_text(share: Row) -> str:
+    """The interval in words; empty where there is none."""
+    if share["low"] is None or share["high"] is None:
+        return ""
+    return f"{percent(share['low'])} – {percent(share['high'])}"
 
 
 def interval_text(share: Row) -> str:

@@ -24,6 +24,7 @@ from croc_annotate.agreement.forms import PeriodForm
 from croc_annotate.agreement.pages import base_context, required_campaign
 from croc_annotate.agreement.people_pages import named, shown
 from croc_annotate.agreement.snapshots import current_statistics
+from croc_annotate.agreement.waiting import waits_for_statistics
 from croc_annotate.annotation.models import Judgement, Purpose, Verdict
 from croc_annotate.annotation.services import reinstate_judgements, set_aside_judgements
 
@@ -40,6 +41,7 @@ _BINS_MS = range(0, 20_001, 1_000)
 
 
 @admins_only
+@waits_for_statistics
 def annotator(request: HttpRequest, pk: int) -> HttpResponse:
     """Everything known about one person's work in a campaign."""
     campaign = required_campaign(request)

@@ -28,6 +28,7 @@ from croc_annotate.agreement.pages import base_context, chosen_campaign, require
 from croc_annotate.agreement.review_queue import in_order, revealed, review_queue, sight_of
 from croc_annotate.agreement.reviewing import ReviewRefusedError
 from croc_annotate.agreement.snapshots import current_statistics
+from croc_annotate.agreement.waiting import waits_for_statistics
 from croc_annotate.annotation.models import Item, Purpose
 from croc_annotate.candidates.models import Candidate
 from croc_annotate.lib.hashing import canonical_json, sha256_text
@@ -51,6 +52,7 @@ _FILTERS = ("kind", "category", "generator", "side", "text_role", "pair")
 
 @require_GET
 @reviewers_only
+@waits_for_statistics
 def review(request: HttpRequest) -> HttpResponse:
     """The next item of the queue (or the one named by ``item``), with all acts on it."""
     campaign = chosen_campaign(request)

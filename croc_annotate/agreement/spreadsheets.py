@@ -26,7 +26,7 @@ class Sheet:
 
 
 def _agreement(campaign: Campaign) -> Iterator[Line]:
-    data = current_statistics(campaign=campaign, kind="report").data
+    data = current_statistics(campaign=campaign, kind="report", wait=True).data
     with_intervals = [name for name in NUMBERS if name in data["all"]["intervals"]]
     bounds = [f"{name}_{end}" for name in with_intervals for end in ("low", "high")]
     yield ["part", "label", *COUNTS, *NUMBERS, *bounds, "undefined"]
@@ -43,7 +43,7 @@ def _agreement(campaign: Campaign) -> Iterator[Line]:
 
 
 def _overview(campaign: Campaign) -> Iterator[Line]:
-    data = current_statistics(campaign=campaign, kind="overview").data
+    data = current_statistics(campaign=campaign, kind="overview", wait=True).data
     names = [
         "category", "generator", "side", "candidates", "rendered", "failed", "judged", "accepted",
         "rejected", "disputed", "pending", "judgements_left",
@@ -55,7 +55,7 @@ def _overview(campaign: Campaign) -> Iterator[Line]:
 
 
 def _annotators(campaign: Campaign) -> Iterator[Line]:
-    data = current_statistics(campaign=campaign, kind="annotators").data
+    data = current_statistics(campaign=campaign, kind="annotators", wait=True).data
     plain = [
         "person", "judgements", "unsure_share", "accept_share_others", "median_ms", "quick_share",
         "busiest_minute", "longest_run", "longest_run_chance", "weight",
@@ -70,7 +70,7 @@ def _annotators(campaign: Campaign) -> Iterator[Line]:
 
 
 def _rules(campaign: Campaign) -> Iterator[Line]:
-    rows = current_statistics(campaign=campaign, kind="rules").data["rows"]
+    rows = current_statistics(campaign=campaign, kind="rules", wait=True).data["rows"]
     categories = sorted({name for row in rows for name in row["by_category"]})
     yield [
         "rule", "verified", "error_model", "error_gold", "error_gold_low", "error_gold_high",
@@ -84,7 +84,7 @@ def _rules(campaign: Campaign) -> Iterator[Line]:
 
 
 def _consensus(campaign: Campaign) -> Iterator[Line]:
-    current_statistics(campaign=campaign, kind="overview")
+    current_statistics(campaign=campaign, kind="overview", wait=True)
     fields = {
         "pair": "item__pair__slug",
         "version": "item__pair__version",
@@ -109,7 +109,7 @@ def _consensus(campaign: Campaign) -> Iterator[Line]:
 
 
 def _pairs(campaign: Campaign) -> Iterator[Line]:
-    data = current_statistics(campaign=campaign, kind="pairs").data
+    data = current_statistics(campaign=campaign, kind="pairs", wait=True).data
     yield ["first", "second", "common", "raw_agreement", "cohen_kappa"]
     people = data["people"]
     for i, first in enumerate(people):

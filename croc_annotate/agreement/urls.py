@@ -16,6 +16,7 @@ urlpatterns = [
     path("agreement/annotators/<int:pk>/set-aside/", person_pages.set_aside, name="set_aside"),
     path("agreement/rules/", pages.rules, name="rules"),
     path("agreement/images/", listing_pages.images, name="images"),
+    path("images/<slug:key>/history/", listing_pages.history, name="history"),
     path("agreement/log/", listing_pages.log, name="log"),
     path("agreement/csv/<slug:kind>/", listing_pages.download, name="csv"),
     path("review/", review_pages.review, name="review"),

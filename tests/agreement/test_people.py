@@ -130,10 +130,27 @@ def test_parts_of_a_persons_work_follow_time_and_add_up():
     sim = simulate(3, items=300)
     rows = list(zip(sim.votes.item.tolist(), sim.votes.rater.tolist(), sim.votes.vote, strict=True))
     table = table_of(rows)
-    parts, whole = p.agreement_by_part(table, 12, 10), p.agreement_with_others(table, 12)
+    order = np.random.default_rng(3).permutation(len(rows))
+    parts, whole = p.agreement_by_part(table, 12, 10, order), p.agreement_with_others(table, 12)
     assert (parts.whole.sum(axis=0) == whole.whole).all()
     assert (parts.part.sum(axis=0) == whole.part).all()
     assert np.ptp(parts.whole, axis=0).max() <= 1
+
+
+def test_drift_is_seen_where_items_come_in_another_order_than_answers():
+    """The last third of one person's answers is wrong; their items lie all over the table."""
+    items = np.random.default_rng(5).permutation(300)
+    rows = [
+        (int(item), rater, 1 if rater or place < 200 else 0)
+        for place, item in enumerate(items)
+        for rater in range(3)
+    ]
+    answered = {
+        (int(item), rater): k * 3 + rater for k, item in enumerate(items) for rater in range(3)
+    }
+    order = np.array([answered[item, rater] for item, rater, _ in sorted(rows)])
+    thirds = p.agreement_by_part(table_of(rows), 3, 3, order).value[:, 0]
+    assert thirds.tolist() == [1.0, 1.0, 0.0]
 
 
 def copying(seed: int, share: float):

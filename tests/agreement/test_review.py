@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.urls import reverse
 
 from croc_annotate.accounts.models import AuditEvent
@@ -256,8 +256,17 @@ def test_many_are_sent_back_at_once(client, reviewer):
 def test_the_audit_log_cannot_be_edited():
     judged = disputed(1)
     reviewing.reveal(item=judged.items[0], actor=make_user("reviewer"))
-    with pytest.raises(Exception, match=r"(?i)append|audit|only"), connection.cursor() as cursor:
-        cursor.execute("UPDATE accounts_auditevent SET action = 'nothing'")
+    for act in (
+        "UPDATE accounts_auditevent SET action = 'nothing'",
+        "DELETE FROM accounts_auditevent",
+    ):
+        with (
+            pytest.raises(Exception, match=r"(?i)append|audit|only"),
+            transaction.atomic(),
+            connection.cursor() as cursor,
+        ):
+            cursor.execute(act)
+    assert actions()[-1] == "review.revealed"
 
 
 def test_the_log_names_decisions_and_acts(client, reviewer):
@@ -266,3 +275,50 @@ def test_the_log_names_decisions_and_acts(client, reviewer):
     body = client.get(reverse("agreement:log")).content.decode()
     assert "review.decided" in body
     assert judged.items[0].pair.slug in body
+
+
+def test_the_log_shows_every_kind_of_act(client):
+    """Sending back stores a count under the key "items", which a template may take for a method."""
+    client.force_login(make_user("admin"))
+    judged = disputed(4)
+    post(client, "send_back", judged.items[0], extra=2, note="look at the hands")
+    post(client, "reveal", judged.items[1])
+    post(client, "decide", judged.items[1], verdict="accept", reason="clear")
+    post(client, "defective", judged.items[2], code="ambiguous")
+    page = client.get(reverse("agreement:log"))
+    assert page.status_code == 200
+    for action in ("items.more_judgements", "review.revealed", "review.decided"):
+        assert action in actions()
+    words = page.content.decode()
+    assert "review.revealed" in words
+    assert "review.decided" in words
+
+
+def history(client, judged, item=0):
+    return client.get(reverse("agreement:history", args=[judged.items[item].candidate.key]))
+
+
+def test_the_history_of_an_image_hides_verdicts_until_its_review_is_done_or_revealed(
+    client, reviewer
+):
+    judged = judged_campaign(["aru", "rrr"])
+    compute_statistics(campaign=judged.campaign)
+    Judgement.objects.filter(item=judged.items[1]).update(remark="a clear picture")
+    waiting, settled = history(client, judged), history(client, judged, 1).content.decode()
+    assert b"Waits for review" in waiting.content
+    assert b"badge-accept" not in waiting.content
+    assert settled.count("a clear picture") == 3
+    assert "P(match)" in settled
+    post(client, "reveal", judged.items[0])
+    assert b"badge-accept" in history(client, judged).content
+
+
+def test_the_history_names_people_to_admins_only_and_shows_decisions(client, reviewer):
+    judged = disputed(1)
+    post(client, "decide", judged.items[0], verdict="reject", reason="detail", note="no 3rd leg")
+    compute_statistics(campaign=judged.campaign)
+    seen = history(client, judged).content.decode()
+    assert "no 3rd leg" in seen
+    assert str(judged.raters[0]) not in seen
+    client.force_login(make_user("admin"))
+    assert str(judged.raters[0]) in history(client, judged).content.decode()

@@ -35,9 +35,27 @@ function positions(count, size, apart) {
   return d3.range(count).map((i) => i * size + (apart && i === count - 1 ? 8 : 0));
 }
 
+// With more columns than this the cells are small and their numbers are shown on hover only.
+const MANY = 16;
+const SMALLEST = 11;
+
+/** Sizes of a matrix whose colours are read as a whole: square cells, shortened names. */
+function denseLayout(context, data) {
+  const columns = data.cols.length;
+  const left = Math.min(84, (d3.max(data.rows, (r) => textWidth(r)) || 40) + 10);
+  const cell = Math.max(SMALLEST, Math.min(26, (context.width - left - 4) / columns));
+  const head = 84;
+  const xs = positions(columns, cell, false).map((v) => v + left);
+  const ys = positions(data.rows.length, cell, false).map((v) => v + head);
+  const bottom = (ys.at(-1) ?? head) + cell;
+  const full = (xs.at(-1) ?? left) + cell + 2;
+  return { left, cell, cellHeight: cell, flat: false, head, xs, ys, bottom, full, dense: true };
+}
+
 /** Sizes: numbers stay readable on a phone, so the matrix may be wider than the screen and scroll. */
 function layout(context, data, format, emphasis) {
   const columns = data.cols.length;
+  if (columns > MANY) return denseLayout(context, data);
   const longest = d3.max(data.rows, (r) => textWidth(r, { bold: true })) || 40;
   const left = Math.min(context.width * (context.narrow ? 0.32 : 0.3), longest + 12);
   const rest = context.width - left - (emphasis.last_col ? 10 : 2) - (context.narrow ? 0 : 36);
@@ -62,7 +80,15 @@ function drawHead(svg, data, place, emphasis) {
     const apart = emphasis.last_col && j === data.cols.length - 1;
     const text = svg.append("text").attr("class", apart ? "label-strong" : "muted-text");
     const middle = xs[j] + cell / 2;
-    if (flat)
+    if (place.dense)
+      text
+        .attr("transform", `translate(${middle},${head - 5}) rotate(-90)`)
+        .attr("dy", "0.34em")
+        .style("font-size", `${Math.min(12, cell - 1)}px`)
+        .text(fit(name, 76))
+        .append("title")
+        .text(name);
+    else if (flat)
       text
         .attr("x", middle)
         .attr("y", head - 9)
@@ -83,22 +109,24 @@ function drawCell(svg, data, [i, j], place, context, scale, format) {
   const fill = known ? scale(value) : context.colour("--surface-sunken");
   const ink = known ? context.ink(fill) : context.colour("--text-muted");
   const g = linked(svg, data.hrefs?.[i]?.[j], words);
+  const gap = place.dense ? 0.5 : 1;
   const rect = g
     .append("rect")
-    .attr("x", xs[j] + 1)
-    .attr("y", ys[i] + 1)
-    .attr("width", cell - 2)
-    .attr("height", cellHeight - 2)
-    .attr("rx", 3)
+    .attr("x", xs[j] + gap)
+    .attr("y", ys[i] + gap)
+    .attr("width", cell - 2 * gap)
+    .attr("height", cellHeight - 2 * gap)
+    .attr("rx", place.dense ? 1 : 3)
     .attr("fill", fill);
-  g.append("text")
-    .attr("x", xs[j] + cell / 2)
-    .attr("y", ys[i] + cellHeight / 2)
-    .attr("dy", "0.34em")
-    .attr("text-anchor", "middle")
-    .attr("pointer-events", "none")
-    .style("fill", ink)
-    .text(show(value, format));
+  if (!place.dense)
+    g.append("text")
+      .attr("x", xs[j] + cell / 2)
+      .attr("y", ys[i] + cellHeight / 2)
+      .attr("dy", "0.34em")
+      .attr("text-anchor", "middle")
+      .attr("pointer-events", "none")
+      .style("fill", ink)
+      .text(show(value, format));
   const n = data.n?.[i]?.[j];
   const count = n === undefined || n === null ? null : `n = ${d3.format(",")(n)}`;
   context.hover(rect, () => [words, count, known ? null : data.note || "undefined"]);
@@ -116,9 +144,10 @@ export function draw(context, data, title, defaults) {
   for (const [i, name] of data.rows.entries()) {
     const text = svg
       .append("text")
-      .attr("class", "label-strong")
-      .attr("x", left - 8)
+      .attr("class", place.dense ? "muted-text" : "label-strong")
+      .attr("x", left - (place.dense ? 4 : 8))
       .attr("y", ys[i] + cellHeight / 2);
+    if (place.dense) text.style("font-size", `${Math.min(12, cellHeight - 1)}px`);
     text
       .attr("dy", "0.34em")
       .attr("text-anchor", "end")

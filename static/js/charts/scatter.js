@@ -35,7 +35,7 @@ export function draw(context, data, title) {
   bottomAxis(svg, x, {
     top,
     bottom,
-    ticks: context.narrow ? 4 : 7,
+    ticks: Math.max(2, Math.min(7, Math.floor((right - left) / 90))),
     format: data.x.format,
     label: data.x.label,
     width: right,
@@ -65,7 +65,8 @@ export function draw(context, data, title) {
   const room = (right - left) * 0.48;
   const place = (p) => ({ ...p, name: fit(p.label, room), px: x(p.x), py: y(p.y), ly: y(p.y) });
   const placed = known.map(place);
-  if (placed.length <= 16) spread(placed, right);
+  const named = placed.length <= 16 ? placed.filter((p) => !p.unnamed) : [];
+  spread(named, right);
   for (const p of placed) {
     const g = linked(svg, p.href, p.label);
     g.append("circle")
@@ -74,7 +75,7 @@ export function draw(context, data, title) {
       .attr("cy", p.py)
       .attr("r", placed.length > 200 ? 2.5 : 4.5)
       .attr("fill-opacity", placed.length > 60 ? 0.6 : 1);
-    if (placed.length <= 16) {
+    if (named.includes(p)) {
       g.append("text")
         .attr("x", p.px + (p.before ? -9 : 9))
         .attr("y", p.ly)

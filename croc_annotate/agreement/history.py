@@ -1,0 +1,65 @@
+"""What was said and decided about one image, campaign by campaign."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from croc_annotate.agreement.models import Adjudication, ConsensusState, ItemConsensus
+from croc_annotate.agreement.review_queue import judgements_on, revealed
+from croc_annotate.agreement.reviewing import review_policy
+from croc_annotate.annotation.models import Item, Purpose
+
+if TYPE_CHECKING:
+    from croc_annotate.accounts.models import User
+    from croc_annotate.annotation.models import Judgement
+    from croc_annotate.candidates.models import Candidate
+
+
+@dataclass(frozen=True, slots=True)
+class ItemHistory:
+    """An image against one text in one campaign; ``hidden`` ones wait for a blind review."""
+
+    item: Item
+    consensus: ItemConsensus | None
+    hidden: bool
+    judgements: list[Judgement]
+    decisions: list[Adjudication]
+
+
+def history_of(candidate: Candidate, reader: User) -> list[ItemHistory]:
+    """Every item of ``candidate``, the newest campaign first.
+
+    An item that waits for review shows no verdict to a reader who has not lifted its blind:
+    this page must not be a way around the record of reveals.
+    """
+    items = Item.objects.filter(candidate=candidate).exclude(purpose=Purpose.TRAINING)
+    rows = items.select_related("campaign", "pair", "consensus").order_by("-campaign_id", "-pk")
+    return [_of_item(item, reader) for item in rows]
+
+
+def _of_item(item: Item, reader: User) -> ItemHistory:
+    consensus: ItemConsensus | None = getattr(item, "consensus", None)
+    hidden = _waits(item, consensus) and not revealed(item, reader)
+    decisions = Adjudication.objects.filter(
+        campaign_id=item.campaign_id, candidate_id=item.candidate_id, text_role=item.text_role
+    )
+    listed = decisions.select_related("reviewer", "confirmed_by").order_by("created_at")
+    return ItemHistory(
+        item=item,
+        consensus=consensus,
+        hidden=hidden,
+        judgements=[] if hidden else judgements_on(item),
+        decisions=[] if hidden else list(listed),
+    )
+
+
+def _waits(item: Item, consensus: ItemConsensus | None) -> bool:
+    if consensus is None or consensus.verified_by == "adjudicated":
+        return False
+    if consensus.state == ConsensusState.DISPUTED:
+        return True
+    weak = consensus.posterior is not None and (
+        consensus.posterior < review_policy(item.campaign).low_posterior
+    )
+    return consensus.state == ConsensusState.ACCEPTED and weak
