@@ -140,6 +140,7 @@ def take(browser: Browser, url: str, pages: dict[str, str]) -> None:
     for look in small.LOOKS:
         context = small.context_of(browser, look, state)
         page = context.new_page()
+        page.set_default_timeout(120_000)
         for name, path in pages.items():
             page.goto(url + path)
             page.evaluate("document.querySelectorAll('img').forEach((i) => (i.loading = 'eager'))")

@@ -168,10 +168,10 @@ def _group(table: t.JudgementTable, voting: t.JudgementTable) -> Group:
     terms = np.concatenate([terms, joint], axis=1)
     return Group(
         sums=bootstrap.cluster_sums(terms, table.cluster, clusters),
-        items=np.unique(table.item).size,
+        items=int(np.count_nonzero(np.bincount(table.item))),
         judgements=table.item.size,
         unsure=int((table.verdict == t.UNSURE).sum()),
-        raters=np.unique(table.rater).size,
+        raters=int(np.count_nonzero(np.bincount(table.rater))),
         equal_votes=c.equally_many_votes(accept, reject),
         two_raters=two_raters,
     )
@@ -181,7 +181,7 @@ def _joint(voting: t.JudgementTable, votes: Ints) -> tuple[Floats, bool]:
     """Per item the four joint counts of the two raters, zeros unless there are exactly two."""
     n = voting.n_items
     in_pairs = voting.only((voting.verdict != t.UNSURE) & (votes[voting.item] >= 2))
-    raters = np.unique(in_pairs.rater)
+    raters = np.flatnonzero(np.bincount(in_pairs.rater))
     if raters.size != 2:
         return np.zeros((n, 4)), False
     given = np.full((2, n), t.UNSURE, np.int8)

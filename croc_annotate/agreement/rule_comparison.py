@@ -112,13 +112,14 @@ class _Patterns:
 
 def _patterns(accept: Ints, reject: Ints, category: Ints, accepted: Bools) -> _Patterns:
     voted = accept + reject > 0
-    rows = np.stack([category, accept, reject], axis=1)[voted]
-    found, place = np.unique(rows, axis=0, return_inverse=True)
-    place = place.ravel()
+    # One number per row: distinct numbers are found many times quicker than distinct rows.
+    span = int(max(accept.max(initial=0), reject.max(initial=0))) + 1
+    code = (category * span + accept) * span + reject
+    found, place = np.unique(code[voted], return_inverse=True)
     return _Patterns(
-        accept=found[:, 1].astype(np.float64),
-        reject=found[:, 2].astype(np.float64),
-        category=found[:, 0],
+        accept=(found // span % span).astype(np.float64),
+        reject=(found % span).astype(np.float64),
+        category=found // span**2,
         items=np.bincount(place).astype(np.float64),
         accepted=np.bincount(place, weights=accepted[voted]).astype(np.float64),
     )

@@ -1,5 +1,5 @@
 // Small plots in a line of text or a table cell; the number stands beside them in words.
-// data-spark="1,2,3"                          a line with a dot at its end
+// data-spark="1,2,3" data-domain="0,1"       a line with a dot at its end; its own range without a domain
 // data-interval="value,low,high" data-domain="-1,1"   a dot with its interval
 
 const NS = "http://www.w3.org/2000/svg";
@@ -18,9 +18,11 @@ function spark(element) {
   const values = element.dataset.spark.split(",").map(Number).filter(Number.isFinite);
   if (values.length < 2) return;
   const [width, height, pad] = [84, 20, 3];
-  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const own = [Math.min(...values), Math.max(...values)];
+  const [low, high] = element.dataset.domain?.split(",").map(Number) ?? own;
   const x = (i) => pad + (i * (width - 2 * pad)) / (values.length - 1);
-  const y = (v) => height - pad - ((v - low) / (high - low || 1)) * (height - 2 * pad);
+  const within = (v) => Math.min(high, Math.max(low, v));
+  const y = (v) => height - pad - ((within(v) - low) / (high - low || 1)) * (height - 2 * pad);
   const points = values.map((v, i) => `${x(i).toFixed(1)},${y(v).toFixed(1)}`);
   const svg = frame(width, height);
   svg.append(make("polyline", { class: "micro-line", points: points.join(" ") }));

@@ -17,6 +17,9 @@ function watch(wall) {
       if (following) {
         link.href = following.href;
         link.removeAttribute("aria-busy");
+        // On a tall screen the link may still be near: only a fresh look tells so again.
+        observer.unobserve(link);
+        observer.observe(link);
       } else {
         observer.disconnect();
         link.remove();

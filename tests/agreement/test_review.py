@@ -322,3 +322,10 @@ def test_the_history_names_people_to_admins_only_and_shows_decisions(client, rev
     assert str(judged.raters[0]) not in seen
     client.force_login(make_user("admin"))
     assert str(judged.raters[0]) in history(client, judged).content.decode()
+
+
+@pytest.mark.field_case(33)
+def test_two_people_who_never_agree_send_every_item_to_review(reviewer):
+    judged = judged_campaign(["ar", "ra"] * 6, min_judgements=2)
+    compute_statistics(campaign=judged.campaign)
+    assert sorted(queue(judged, reviewer)) == sorted(item.pk for item in judged.items)

@@ -115,6 +115,25 @@ def test_a_chart_is_read_without_hovering_and_fits_a_phone(draw, page, kind):
 
 
 @pytest.mark.django_db(transaction=True)
+def test_a_matrix_of_sixty_people_is_seen_as_a_whole_and_tells_its_numbers_on_hover(draw, page):
+    """Cells with numbers would make it ten screens wide, of which nobody sees a group."""
+    people = [f"{k:016x}" for k in range(60)]
+    values = [[None if i == j else 0.61 + (i + j) / 1000 for j in range(60)] for i in range(60)]
+    page.set_viewport_size({"width": 1280, "height": 900})
+    figure = draw("matrix", {"rows": people, "cols": people, "values": values, "n": values})
+    svg = figure.locator("svg").first
+    assert svg.locator("rect").count() >= 3600
+    assert "0.61" not in (svg.text_content() or "")
+    assert svg.evaluate("(svg) => svg.getBoundingClientRect().width") <= 1280
+    svg.locator("rect").nth(1).hover()
+    tip = figure.locator(".chart-tip")
+    assert "0.61" in (tip.text_content() or "")
+    assert people[1] in (tip.text_content() or "")
+    page.set_viewport_size({"width": 360, "height": 740})
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
+
+
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("kind", CHARTS)
 def test_a_chart_is_downloaded_as_csv_svg_and_png(draw, page, kind):
     figure = draw(kind)

@@ -118,6 +118,16 @@ function drawCell(svg, data, [i, j], place, context, scale, format) {
     .attr("height", cellHeight - 2 * gap)
     .attr("rx", place.dense ? 1 : 3)
     .attr("fill", fill);
+  if (place.dense && !known) {
+    // An empty cell must not look like a low value.
+    rect.attr("fill", context.colour("--surface"));
+    g.append("circle")
+      .attr("cx", xs[j] + cell / 2)
+      .attr("cy", ys[i] + cellHeight / 2)
+      .attr("r", 1)
+      .attr("pointer-events", "none")
+      .attr("fill", context.colour("--text-muted"));
+  }
   if (!place.dense)
     g.append("text")
       .attr("x", xs[j] + cell / 2)
