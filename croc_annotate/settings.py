@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import django_stubs_ext
+from celery.schedules import crontab
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 from environs import FileAwareEnv
@@ -98,6 +99,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     # After the static files: those are not worth a line each.
     "croc_annotate.operations.middleware.RequestLogMiddleware",
+    "croc_annotate.lib.conditional.ApiConditionalMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
@@ -144,7 +146,9 @@ def _database() -> dict[str, Any]:
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
         }
     else:
+        config["ENGINE"] = "croc_annotate.lib.postgres"
         config["CONN_MAX_AGE"] = env.int("DATABASE_CONN_MAX_AGE", default=60)
+        config["PREPARED_STATEMENTS"] = env.bool("DATABASE_PREPARED_STATEMENTS", default=True)
         config["CONN_HEALTH_CHECKS"] = True
     config["ATOMIC_REQUESTS"] = False
     return config
@@ -204,6 +208,7 @@ RATE_LIMIT_SIGN_IN = env.int("RATE_LIMIT_SIGN_IN", default=60)
 RATE_LIMIT_VISITORS = env.int("RATE_LIMIT_VISITORS", default=600)
 RATE_LIMIT_PEOPLE = env.int("RATE_LIMIT_PEOPLE", default=3000)
 HTTPS = env.bool("HTTPS", default=not ON_LOOPBACK_ONLY)
+SESSION_ENGINE = "croc_annotate.accounts.sessions"
 SESSION_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_AGE = env.int("SESSION_DAYS", default=14) * 86_400
 SESSION_COOKIE_SAMESITE = "Lax"
@@ -279,7 +284,11 @@ STORAGES = {
 
 # --- tasks and cache -------------------------------------------------------------------------
 CACHES = {
-    "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        "KEY_PREFIX": env.str("REDIS_PREFIX", default="croc:"),
+    }
     if REDIS_URL
     else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
 }
@@ -300,12 +309,17 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "global_keyprefix": env.str("REDIS_PREFIX", default="croc:"),
 }
 CELERY_TIMEZONE = "UTC"
-# A generation worker that was not heard of for this long has lost what it held.
+# A GPU worker that was not heard of for this long has lost what it held.
 GENERATION_LEASE_SECONDS = env.float("GENERATION_LEASE_SECONDS", default=180.0)
 CELERY_BEAT_SCHEDULE: dict[str, Any] = {
     "expire-leases": {"task": "annotation.expire_leases", "schedule": 60.0},
     "mirror-studies": {"task": "annotation.mirror_studies", "schedule": 300.0},
+    "apply-retention": {
+        "task": "operations.apply_retention",
+        "schedule": crontab(hour="3", minute="17"),
+    },
     "renew-statistics": {"task": "agreement.renew_stale_statistics", "schedule": 60.0},
+    "take-up-runs": {"task": "benchmark.take_up_runs", "schedule": 60.0},
 }
 
 # --- API -------------------------------------------------------------------------------------
@@ -319,16 +333,21 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.PageNumberPagination",
-    "PAGE_SIZE": 100,
+    "DEFAULT_PAGINATION_CLASS": "croc_annotate.lib.pagination.StatedPagination",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "CROC Annotate API",
     "DESCRIPTION": "Judge text–image pairs, watch agreement, read releases and leaderboards.",
     "VERSION": "1",
-    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_INCLUDE_SCHEMA": True,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
+    "OAS_VERSION": "3.1.0",
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "croc_annotate.api_description.describe",
+    ],
     "ENUM_NAME_OVERRIDES": {
         "VerdictEnum": ["accept", "reject", "unsure"],
         "DecisionEnum": ["accept", "reject"],
@@ -355,11 +374,24 @@ LOGGING = {
         "line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"},
         "json": {"()": "croc_annotate.operations.logs.JsonFormatter"},
     },
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
+    "filters": {"route": {"()": "croc_annotate.operations.logs.RouteOnly"}},
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "formatter": LOG_FORMAT,
+            "filters": ["route"],
+        }
+    },
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
     # One line a request comes from RequestLogMiddleware; Django's own repeats it.
     "loggers": {"django.server": {"level": "WARNING"}},
 }
+
+# --- what is forgotten, and after how many days (0: never) ------------------------------------
+# Platform ids: after the last answer in the last of a person's campaigns, all closed.
+RETENTION_PLATFORM_ID_DAYS = env.int("RETENTION_PLATFORM_ID_DAYS", default=0)
+RETENTION_SIGN_IN_DAYS = env.int("RETENTION_SIGN_IN_DAYS", default=90)
+RETENTION_ADMIN_LOG_DAYS = env.int("RETENTION_ADMIN_LOG_DAYS", default=365)
 
 # --- crowd platform --------------------------------------------------------------------------
 PROLIFIC_API_URL = env.str("PROLIFIC_API_URL", default="https://api.prolific.com")

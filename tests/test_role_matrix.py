@@ -137,9 +137,9 @@ def test_a_token_opens_what_its_persons_role_opens(world, role):
         if not url.startswith("/api/"):
             continue
         method, signs = LINES[name]
-        # Judging is for people in a browser: its API knows sessions only.
+        # Judging is a scope of its own; this token has the two others.
         judging = name.startswith("annotation-api:")
-        expected = "A" if judging else signs[ROLES.index(role)]
+        expected = "F" if judging else signs[ROLES.index(role)]
         found = sign_of(call(client, method, url, headers={"Authorization": f"Bearer {text}"}))
         if found != expected and not (expected == "." and found == "N"):
             wrong.append(f"{name}: {expected} expected, {found} found")

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from drf_spectacular.openapi import AutoSchema
     from rest_framework.request import Request
 
-READ, WRITE = "read", "write"
-SCOPES = (READ, WRITE)
+# Judging is a scope of its own: a script that reads and writes must not become a rater by accident.
+READ, WRITE, JUDGE = "read", "write", "judge"
+SCOPES = (READ, WRITE, JUDGE)
 # Writing the time of use at each request would make every read a write.
 USED_EVERY = timedelta(minutes=1)
 
@@ -80,15 +81,30 @@ class TokenAuthentication(BaseAuthentication):
         )
         if token is None or not token.user.is_active:
             raise AuthenticationFailed("This token is not known, or no longer valid.")
-        if request.method not in SAFE_METHODS and WRITE not in token.scopes:
-            raise PermissionDenied("This token may only read.")
+        self.check_scope(request, token)
         if token.last_used_at is None or now - token.last_used_at > USED_EVERY:
             ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
         return token.user, token
 
+    def check_scope(self, request: Request, token: ApiToken) -> None:
+        """Refuse (403) what the token was not made for."""
+        wanted = READ if request.method in SAFE_METHODS else WRITE
+        if wanted not in token.scopes:
+            may = "only read" if READ in token.scopes else f"not {wanted}"
+            raise PermissionDenied(f"This token may {may}.")
+
     def authenticate_header(self, request: Request) -> str:
         """What a 401 asks for."""
         return "Bearer"
+
+
+class JudgingTokenAuthentication(TokenAuthentication):
+    """A token with the scope ``judge``: its person judges with a client of their own."""
+
+    def check_scope(self, request: Request, token: ApiToken) -> None:
+        """Refuse (403) any token that was not made for judging."""
+        if JUDGE not in token.scopes:
+            raise PermissionDenied("This token may not judge.")
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
@@ -100,3 +116,10 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
     def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
         """A bearer token."""
         return {"type": "http", "scheme": "bearer"}
+
+
+class JudgingTokenScheme(TokenScheme):
+    """Tokens for judging in the OpenAPI description, under a name of their own."""
+
+    target_class = JudgingTokenAuthentication
+    name = "judgingToken"

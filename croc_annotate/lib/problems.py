@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from django.http import JsonResponse
 from django.views import defaults
 from rest_framework import exceptions
+from rest_framework.renderers import JSONRenderer
 from rest_framework.views import exception_handler
 
 if TYPE_CHECKING:
@@ -60,6 +61,9 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
     if isinstance(error, exceptions.ValidationError):
         response.data["errors"] = data
     response.content_type = CONTENT_TYPE
+    # Also where the answer itself would have been YAML or a file.
+    if context.get("request") is not None:
+        context["request"].accepted_renderer = JSONRenderer()
     return response
 
 

@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
-from django.conf import settings
 from django.contrib import messages
-from django.core.files.storage import FileSystemStorage, default_storage
 from django.core.paginator import Paginator
-from django.http import (
-    FileResponse,
-    Http404,
-    HttpRequest,
-    HttpResponse,
-    HttpResponseBase,
-    HttpResponseRedirect,
-)
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -27,7 +17,7 @@ from croc_annotate.candidates.serving import image_response
 from croc_annotate.releases import pages
 from croc_annotate.releases.beside.citation import bibtex, citation_cff
 from croc_annotate.releases.comparing import compare_releases
-from croc_annotate.releases.downloads import archive_name, request_export
+from croc_annotate.releases.downloads import request_export
 from croc_annotate.releases.export.options import BadOptionsError
 from croc_annotate.releases.forms import CompareForm, ExportForm, FreezeForm, WithdrawForm
 from croc_annotate.releases.models import ExportState, Release, ReleaseExport, ReleaseMember
@@ -44,6 +34,7 @@ from croc_annotate.releases.services import (
     set_visibility,
     withdraw_release,
 )
+from croc_annotate.releases.serving import archive_response
 
 if TYPE_CHECKING:
     from croc_annotate.releases.models import ReleaseQuerySet
@@ -157,23 +148,7 @@ def download(request: HttpRequest, name: str, version: str, pk: int) -> HttpResp
     """The archive of a finished export."""
     release = _release(request, name, version)
     found = get_object_or_404(ReleaseExport, pk=pk, release=release, state=ExportState.DONE)
-    return _file(found)
-
-
-def _file(found: ReleaseExport) -> HttpResponseBase:
-    filename = archive_name(found)
-    if not isinstance(default_storage, FileSystemStorage):
-        return HttpResponseRedirect(default_storage.url(found.file))
-    if settings.X_ACCEL_PREFIX:
-        response = HttpResponse(content_type="application/x-tar")
-        response["X-Accel-Redirect"] = f"{settings.X_ACCEL_PREFIX.rstrip('/')}/{quote(found.file)}"
-        response["Content-Disposition"] = f'attachment; filename="{filename}"'
-        return response
-    try:
-        stream = default_storage.open(found.file)
-    except FileNotFoundError as error:
-        raise Http404(_("The file is gone; ask for the export again.")) from error
-    return FileResponse(stream, as_attachment=True, filename=filename)
+    return archive_response(found)
 
 
 @require_GET

@@ -210,9 +210,13 @@ def test_a_conflict_is_a_readable_409(campaign, desk):
     item = other.claim(1)["items"][0]
     reply = desk.post("skip", {"assignment": item["assignment"], "reason": "other"})
     assert reply.status_code == 409
+    assert reply["Content-Type"] == "application/problem+json"
     assert reply.json() == {
+        "type": "about:blank",
+        "title": "Conflict",
+        "status": 409,
         "code": "conflict",
-        "message": "This item was not handed to you.",
+        "detail": "This item was not handed to you.",
     }
 
 

@@ -1,0 +1,64 @@
+"""The whole API under generated requests of every kind of caller."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from drf_spectacular.generators import SchemaGenerator
+
+from tests.api.fuzzing import fuzz, load
+from tests.api.world import client_of, make_api_world
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    # A WSGI client that only looks at an answer does not close the file behind it.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+CALLERS = [
+    "visitor", "annotator", "reviewer", "admin",
+    "admin, read", "admin, read and write", "annotator, judge",
+]  # fmt: skip
+SPEC = SchemaGenerator().get_schema(request=None, public=True)
+
+
+def headers_of(world, who) -> dict[str, str]:
+    if who in world.tokens:
+        return {"Authorization": f"Bearer {world.tokens[who]}"}
+    if who == "visitor":
+        return {}
+    client = client_of(world, who)
+    page: Client = client
+    token = page.get("/accounts/csrf/").json()["csrf"]
+    cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in page.cookies.items())
+    return {"Cookie": cookies, "X-CSRFToken": token}
+
+
+def run(who, *, examples, seed="s"):
+    world = make_api_world()
+    return fuzz(
+        schema=load(SPEC), words=world.words, headers=headers_of(world, who),
+        examples=examples, seed=f"{seed}{who}",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("who", ["visitor", "admin", "annotator, judge"])
+def test_a_few_generated_requests_break_nothing(who):
+    found = run(who, examples=3)
+    assert found.requests >= 90
+    assert found.faults == {}
+    assert max(found.statuses) < 500
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("who", CALLERS)
+def test_generated_requests_break_nothing(who, record_property):
+    """7 callers × 27 operations × 2 kinds × 40 requests: more than 10,000 in all."""
+    found = run(who, examples=40)
+    print(f"\n{who}: {found.requests} requests, {dict(sorted(found.statuses.items()))}")
+    assert found.requests >= 1_500
+    assert found.faults == {}
+    assert max(found.statuses) < 500
+    if who == "admin":  # the generator gets past the first check everywhere it can
+        assert len(found.reached) >= 18
