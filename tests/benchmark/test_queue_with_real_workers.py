@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from celery import Celery
 from django.conf import settings as django_settings
+from django.db import connection
 
 from croc_annotate.benchmark.models import MetricRun, PreparedResult, Score
 from croc_annotate.benchmark.tasks import prepare_board, take_up_runs
@@ -23,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.timeout(240),  # four processes start in turn: long on a busy machine only
-    pytest.mark.skipif("connection.vendor != 'postgresql'", reason="needs PostgreSQL"),
+    pytest.mark.skipif(connection.vendor != "postgresql", reason="needs PostgreSQL"),
 ]
 
 

@@ -70,8 +70,9 @@ class BlipVqa:
         )
         self._tokenizer = torch_support.load_part(AutoTokenizer, self._checkpoint)
         self._enc = whole_number(options, "enc_token_id", ENC)
-        self._chunker_name = options.extra.get("chunker", f"spacy:{SPACY_MODEL}")
-        self._chunker = load_chunker(self._chunker_name)
+        self._chunker, self._chunker_name = load_chunker(
+            options.extra.get("chunker", f"spacy:{SPACY_MODEL}")
+        )
         self._chunks: dict[str, list[str]] = {}
         self._loaded: Any = None
 
@@ -197,8 +198,11 @@ def plain_question(chunk: str) -> str:
     return re.sub(r"\s+", " ", lowered).strip(" ?")
 
 
-def load_chunker(name: str) -> Chunker:
-    """`spacy:MODEL`, or `package.module:function`."""
+def load_chunker(name: str) -> tuple[Chunker, str]:
+    """`spacy:MODEL` (a package's name or a folder), or `package.module:function`; and what it is.
+
+    A spaCy model's version is named, not where it lies: another version, other chunks.
+    """
     if name.startswith("spacy:"):
         return _spacy_chunker(name.removeprefix("spacy:"))
     module_name, _, attribute = name.partition(":")
@@ -208,10 +212,10 @@ def load_chunker(name: str) -> Chunker:
         raise MetricError(f"There is no chunker {name!r}: {error}.") from error
     if not callable(chunker):
         raise MetricError(f"There is no chunker {name!r}.")
-    return cast("Chunker", chunker)
+    return cast("Chunker", chunker), name
 
 
-def _spacy_chunker(model: str) -> Chunker:
+def _spacy_chunker(model: str) -> tuple[Chunker, str]:
     try:
         spacy = importlib.import_module("spacy")
     except ModuleNotFoundError as error:
@@ -224,4 +228,8 @@ def _spacy_chunker(model: str) -> Chunker:
         raise MetricError(
             f"spaCy has no model {model!r}: python -m spacy download {model}."
         ) from error
-    return lambda text: [chunk.text for chunk in pipeline(text).noun_chunks]
+    if "parser" not in pipeline.pipe_names:
+        raise MetricError(f"spaCy's model {model!r} has no parser: it finds no noun phrases.")
+    meta = pipeline.meta
+    described = f"spacy:{meta['lang']}_{meta['name']}-{meta['version']}"
+    return lambda text: [chunk.text for chunk in pipeline(text).noun_chunks], described

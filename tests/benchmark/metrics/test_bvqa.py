@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs the gpu extra")
 
 from croc_annotate.benchmark import registry
-from croc_annotate.benchmark.metric import MetricError, MetricOptions
+from croc_annotate.benchmark.metric import MetricError, MetricOptions, fingerprint
 from croc_annotate.benchmark.metrics import bvqa
 from tests.benchmark.metrics import tiny
 from tests.benchmark.metrics.conftest import TEXTS, assert_same_at_any_batch_size
@@ -175,6 +175,50 @@ def test_an_unknown_chunker_is_one_sentence(folder, chunker, sentence):
 def test_spacy_is_named_where_it_or_its_model_is_missing():
     with pytest.raises(MetricError, match="python -m spacy download no_such_model"):
         bvqa.load_chunker("spacy:no_such_model")
+
+
+@pytest.fixture(scope="module")
+def spacy_model(tmp_path_factory):
+    pytest.importorskip("spacy")
+    from tests.benchmark.metrics.tiny_spacy import train
+
+    return train(tmp_path_factory.mktemp("spacy"))
+
+
+def test_spacy_cuts_the_text_as_published(folder, spacy_model, inputs):
+    """A real pipeline with tagger and parser, loaded as a published one is."""
+    metric = make(folder, chunker=f"spacy:{spacy_model}")
+    assert metric._chunks_of("Three red apples on a plate") == ["three red apples", "a plate"]
+    assert metric._chunks_of("a red apple on " + " on ".join(["a plate"] * 10)) == [
+        "a red apple", *["a plate"] * 7,
+    ]  # fmt: skip
+    [[got, missing, bounces, sits]] = metric.score(
+        images=inputs[:1],
+        texts=[["Three red apples on a plate", "sits on", "a soccer ball bounces",
+                "a soccer ball sits"]],
+    ).scores  # fmt: skip
+    wanted = round(yes_share(folder, inputs[0], "three red apples"), 4) * round(
+        yes_share(folder, inputs[0], "a plate"), 4
+    )
+    assert got == pytest.approx(wanted, abs=2e-4)
+    assert missing is None
+    assert bounces == sits
+
+
+def test_the_version_of_spacys_model_is_part_of_the_fingerprint(folder, spacy_model, tmp_path):
+    described = make(folder, chunker=f"spacy:{spacy_model}").describe()
+    assert described.settings["chunker"] == "spacy:en_tiny-1.2.3"
+    import shutil
+
+    moved = shutil.copytree(spacy_model, tmp_path / "elsewhere")
+    assert fingerprint(make(folder, chunker=f"spacy:{moved}").describe()) == fingerprint(described)
+
+
+def test_a_spacy_model_without_a_parser_is_one_sentence(folder, tmp_path):
+    spacy = pytest.importorskip("spacy")
+    spacy.blank("en").to_disk(tmp_path / "blank")
+    with pytest.raises(MetricError, match="has no parser"):
+        make(folder, chunker=f"spacy:{tmp_path / 'blank'}")
 
 
 def test_questions_are_lower_case_and_without_punctuation():
