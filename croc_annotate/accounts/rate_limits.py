@@ -22,6 +22,7 @@ from django.http import HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from redis.exceptions import RedisError
 
+from croc_annotate.accounts.visitors import visitor
 from croc_annotate.lib.addresses import client_network
 from croc_annotate.lib.hashing import sha256_text
 from croc_annotate.lib.problems import CONTENT_TYPE, problem
@@ -51,8 +52,9 @@ def bucket_of(request: HttpRequest) -> Bucket | None:
         return None
     if request.path.startswith(SIGN_IN) and request.method == "POST":
         found = Bucket("sign-in", client_network(request), settings.RATE_LIMIT_SIGN_IN)
-    elif request.user.is_authenticated:
-        found = Bucket("people", str(request.user.pk), settings.RATE_LIMIT_PEOPLE)
+    elif (who := visitor(request)) is not None:
+        # Not ``request.user``: that would read the person's row for the sake of counting.
+        found = Bucket("people", str(who.pk), settings.RATE_LIMIT_PEOPLE)
     else:
         found = Bucket("visitors", client_network(request), settings.RATE_LIMIT_VISITORS)
     return found if found.limit else None

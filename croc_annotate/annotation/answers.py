@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db.models import Q
 
 from croc_annotate.annotation.answer_shapes import Answer, Result
-from croc_annotate.annotation.batch import WriteBatch
 from croc_annotate.annotation.models import (
     Assignment,
     AssignmentState,
@@ -18,8 +17,8 @@ from croc_annotate.annotation.models import (
     Purpose,
     Verdict,
 )
-from croc_annotate.annotation.prepared import key, padded, prepared, text, whole
 from croc_annotate.annotation.redundancy import Tally, needed
+from croc_annotate.lib.prepared import Question, answers_of, key, padded, prepared, text, whole
 
 if TYPE_CHECKING:
     import uuid
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from croc_annotate.annotation.models import Participation
+    from croc_annotate.lib.writebatch import WriteBatch
 
 # Beyond this an answer's time was not spent looking: it is cut, not believed.
 LONGEST_MS = 30 * 60 * 1000
@@ -63,7 +63,8 @@ class _Round:
     person: Participation
     now: datetime
     places: dict[str, _Place]
-    known: dict[uuid.UUID, Judgement]
+    known: dict[uuid.UUID, Judgement] = field(default_factory=dict)
+    along: list[Any] | None = None
     closing: list[int] = field(default_factory=list)
     adding: list[Judgement] = field(default_factory=list)
     answered: list[uuid.UUID] = field(default_factory=list)
@@ -75,18 +76,41 @@ class _Round:
         return needed(self.person.campaign.policy.more(place.item.extra), place.tally)
 
 
+@dataclass(slots=True)
+class Recorded:
+    """What became of the answers of one request."""
+
+    results: list[Result]
+    # Leases that were answered, and the rows of the question that was asked along.
+    ended: set[uuid.UUID]
+    along: list[Any] | None
+
+
 def record_answers(
-    *, participation: Participation, answers: Sequence[Answer], now: datetime
-) -> list[Result]:
+    *,
+    participation: Participation,
+    answers: Sequence[Answer],
+    now: datetime,
+    batch: WriteBatch,
+    along: Question[Any] | None = None,
+) -> Recorded:
     """Store what can be stored, in order, and say for each answer what became of it.
 
-    The caller holds the participation's row locked in a transaction. Nothing is refused for
-    being late: an answer without a free place is kept and marked surplus.
+    The caller holds the participation's row locked in a transaction, and runs ``batch`` in it.
+    Nothing is refused for being late: an answer without a free place is kept and marked
+    surplus. ``along`` is a question that is asked in the same round trip as ours.
     """
     results: dict[uuid.UUID, Result] = {}
+    recorded = Recorded([], set(), None)
     for part in _rounds(answers):
-        results |= _record_round(participation, part, now)
-    return [results[answer.client_key] for answer in answers]
+        batch.run()  # a correction reads the answer that it corrects
+        work = _open_round(participation, part, now, along if recorded.along is None else None)
+        results |= {answer.client_key: _settle(work, answer) for answer in part}
+        _write(work, batch)
+        recorded.ended.update(work.answered)
+        recorded.along = work.along if recorded.along is None else recorded.along
+    recorded.results = [results[answer.client_key] for answer in answers]
+    return recorded
 
 
 def _rounds(answers: Sequence[Answer]) -> Iterator[list[Answer]]:
@@ -106,15 +130,17 @@ def _rounds(answers: Sequence[Answer]) -> Iterator[list[Answer]]:
         rest = later
 
 
-def _record_round(
-    person: Participation, answers: Sequence[Answer], now: datetime
-) -> dict[uuid.UUID, Result]:
-    places = _lock_places(person, answers)
-    known = _read_judgements(person, answers, places)
-    work = _Round(person, now, places, known)
-    results = {answer.client_key: _settle(work, answer) for answer in answers}
-    _write(work)
-    return results
+def _open_round(
+    person: Participation, answers: Sequence[Answer], now: datetime, along: Question[Any] | None
+) -> _Round:
+    work = _Round(person, now, _lock_places(person, answers))
+    question = _ask_judgements(answers, work.places)
+    if along is None:
+        rows = question.answer()
+    else:
+        rows, work.along = answers_of(question, along)
+    work.known = _sort_judgements(rows, person, answers, work.places)
+    return work
 
 
 def _lock_places(person: Participation, answers: Sequence[Answer]) -> dict[str, _Place]:
@@ -149,13 +175,10 @@ def _lock_places(person: Participation, answers: Sequence[Answer]) -> dict[str, 
     return places
 
 
-def _read_judgements(
-    person: Participation, answers: Sequence[Answer], places: dict[str, _Place]
-) -> dict[uuid.UUID, Judgement]:
-    """Tallies and own answers of the items; answers known by their client keys."""
-    by_item = {place.item.pk: place for place in places.values()}
-    keys = {answer.client_key for answer in answers}
-    items, ours = padded(list(by_item) or [0]), padded(list(keys))
+def _ask_judgements(answers: Sequence[Answer], places: dict[str, _Place]) -> Question[Judgement]:
+    """Current answers about the items, and answers known by their client keys."""
+    items = padded([place.item.pk for place in places.values()] or [0])
+    ours = padded([answer.client_key for answer in answers])
     rows = prepared(
         ("judgements", len(items), len(ours)),
         len(items) + len(ours),
@@ -166,7 +189,19 @@ def _read_judgements(
             )
             | Q(client_key__in=[key(len(items) + i) for i in range(len(ours))])
         ).only(*_JUDGEMENT_COLUMNS),
-    )(*items, *ours)
+    )
+    return Question(rows, [*items, *ours])
+
+
+def _sort_judgements(
+    rows: Sequence[Judgement],
+    person: Participation,
+    answers: Sequence[Answer],
+    places: dict[str, _Place],
+) -> dict[uuid.UUID, Judgement]:
+    """Tallies and own answers go to their places; known answers are returned by client key."""
+    by_item = {place.item.pk: place for place in places.values()}
+    keys = {answer.client_key for answer in answers}
     known = {}
     for row in rows:
         if row.client_key in keys:
@@ -323,8 +358,7 @@ def _recount_gold(work: _Round, old: Judgement, row: Judgement, item: Item) -> N
 # --- writing ---------------------------------------------------------------------------------
 
 
-def _write(work: _Round) -> None:
-    batch = WriteBatch()
+def _write(work: _Round, batch: WriteBatch) -> None:
     if work.closing:
         # Before the new rows: one current answer per person and item.
         batch.update(Judgement, work.closing, superseded_at=work.now)
@@ -339,7 +373,6 @@ def _write(work: _Round) -> None:
     _write_items(work, batch)
     if work.adding:
         _write_person(work.person, batch)
-    batch.run()
 
 
 def _write_items(work: _Round, batch: WriteBatch) -> None:
@@ -370,9 +403,8 @@ def _write_items(work: _Round, batch: WriteBatch) -> None:
 
 
 def _write_person(person: Participation, batch: WriteBatch) -> None:
-    batch.update(
-        type(person),
-        [person.pk],
+    batch.update_one(
+        person,
         answered=person.answered,
         paces=person.paces,
         active_ms=person.active_ms,

@@ -16,7 +16,7 @@ from croc_annotate.accounts.access import person as signed_in
 from croc_annotate.accounts.shortcuts import merged_shortcuts
 from croc_annotate.annotation import serializers as shapes
 from croc_annotate.annotation.answer_shapes import Answer
-from croc_annotate.annotation.api_base import JudgingView, patiently
+from croc_annotate.annotation.api_base import JudgingView, SwiftView, patiently
 from croc_annotate.annotation.api_input import (
     MOST_ANSWERS,
     MOST_ITEMS,
@@ -32,12 +32,13 @@ from croc_annotate.annotation.judging import (
     flag_item,
     release_items,
     skip_item,
-    store_answers,
+    store_and_claim,
 )
 from croc_annotate.annotation.models import FlagKind, Judgement, Purpose
 from croc_annotate.annotation.people import find_participation
 from croc_annotate.annotation.present import (
     claim_json,
+    handed_json,
     judgement_json,
     pace_ms,
     progress_json,
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
 
     from rest_framework.request import Request
 
+    from croc_annotate.accounts.models import User
+    from croc_annotate.accounts.visitors import Visitor
     from croc_annotate.annotation.models import Participation
 
 MOST_KEYS = 5000
@@ -94,7 +97,7 @@ def _ends_at(person: Participation) -> str | None:
     return (person.started_at + timedelta(minutes=study.time_limit_minutes)).isoformat()
 
 
-class ClaimView(JudgingView):
+class ClaimView(SwiftView):
     """Hand out items."""
 
     @extend_schema(
@@ -104,15 +107,19 @@ class ClaimView(JudgingView):
     )
     def post(self, request: Request, slug: str) -> Response:
         """What the person holds already, then new items, up to ``n``."""
-        user, count, now = signed_in(request), read_count(request.data), timezone.now()
+        return Response(self.act(signed_in(request), slug, request.data))
+
+    def act(self, user: User | Visitor, slug: str, data: Any) -> dict[str, Any]:
+        """Claim for one person."""
+        count, now = read_count(data), timezone.now()
         claim, person = patiently(
             lambda: claim_items(slug=slug, annotator=user, count=count, now=now)
         )
-        return Response(claim_json(claim, person, stage_of(person, now)))
+        return claim_json(claim, person, stage_of(person, now))
 
 
-class AnswersView(JudgingView):
-    """Store answers."""
+class AnswersView(SwiftView):
+    """Store answers, and hand out the next items if they are wanted."""
 
     @extend_schema(
         request=shapes.AnswersInputSerializer,
@@ -120,27 +127,34 @@ class AnswersView(JudgingView):
         operation_id="judging_answers",
     )
     def post(self, request: Request, slug: str) -> Response:
-        """One result for each answer; one that cannot be stored does not cost the others."""
-        user, now = signed_in(request), timezone.now()
-        raw = read_list(request.data, "answers", MOST_ANSWERS)
+        """One result for each answer; one that cannot be stored does not cost the others.
+
+        With ``want`` the reply brings ``items`` as a claim does: one request for each answer.
+        None are there when none could be had at once; a claim says why.
+        """
+        return Response(self.act(signed_in(request), slug, request.data))
+
+    def act(self, user: User | Visitor, slug: str, data: Any) -> dict[str, Any]:
+        """Store one person's answers, then claim."""
+        now, raw = timezone.now(), read_list(data, "answers", MOST_ANSWERS)
+        want = read_count(data, "want", least=0)
         read = [read_answer(row) for row in raw]
         good = [answer for answer in read if isinstance(answer, Answer)]
-        results, person = patiently(
-            lambda: store_answers(slug=slug, annotator=user, answers=good, now=now)
+        results, handed, person = patiently(
+            lambda: store_and_claim(slug=slug, annotator=user, answers=good, want=want, now=now)
         )
         stored = iter(results)
         rows = [
             _refused(row, answer) if isinstance(answer, str) else result_json(next(stored))
             for row, answer in zip(raw, read, strict=True)
         ]
-        return Response(
-            {
-                "results": rows,
-                "stage": stage_of(person, now),
-                "progress": progress_json(person),
-                "pace_ms": pace_ms(person),
-            }
-        )
+        return {
+            "results": rows,
+            "items": [handed_json(one, person.campaign) for one in handed],
+            "stage": stage_of(person, now),
+            "progress": progress_json(person),
+            "pace_ms": pace_ms(person),
+        }
 
 
 def _refused(raw: Any, reason: str) -> dict[str, Any]:

@@ -15,11 +15,11 @@ MOST_ANSWERS = 50
 MOST_ITEMS = 60
 
 
-def read_count(data: Any) -> int:
-    """The ``n`` of a claim, 1 when it is left out."""
-    count = data.get("n", 1) if isinstance(data, dict) else None
-    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_ITEMS:
-        raise ValidationError({"n": [f"Give a number from 1 to {MOST_ITEMS}."]})
+def read_count(data: Any, name: str = "n", *, least: int = 1) -> int:
+    """How many items are wanted, ``least`` when it is left out."""
+    count = data.get(name, least) if isinstance(data, dict) else None
+    if not isinstance(count, int) or isinstance(count, bool) or not least <= count <= MOST_ITEMS:
+        raise ValidationError({name: [f"Give a number from {least} to {MOST_ITEMS}."]})
     return count
 
 

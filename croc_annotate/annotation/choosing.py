@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from django.db.models import Exists, OuterRef, Q, Subquery
+from django.db.models import OuterRef, Q, Subquery
 
 from croc_annotate.annotation.models import (
     Assignment,
@@ -14,8 +14,8 @@ from croc_annotate.annotation.models import (
     Item,
     Mode,
 )
-from croc_annotate.annotation.prepared import padded, prepared, whole
 from croc_annotate.annotation.spacing import Seen, Window
+from croc_annotate.lib.prepared import padded, prepared, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -76,8 +76,10 @@ def not_touched_by(items: QuerySet[Item], annotator_id: int) -> QuerySet[Item]:
         annotator_id=annotator_id,
         state__in=[AssignmentState.LEASED, AssignmentState.ANSWERED, AssignmentState.SKIPPED],
     )
-    # Every answer has its lease; `checks` looks for one without.
-    return items.filter(~Exists(leases))
+    # Every answer has its lease; `checks` looks for one without. A value looked up for each row
+    # that is read, by the item: PostgreSQL may make a join of NOT EXISTS, and then reads all
+    # that the person ever held.
+    return items.alias(mine=Subquery(leases.values("pk")[:1])).filter(mine__isnull=True)
 
 
 def fill(draft: Draft, wanted: int) -> None:

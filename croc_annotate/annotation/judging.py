@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 
 from croc_annotate.annotation.answers import record_answers
-from croc_annotate.annotation.batch import WriteBatch
 from croc_annotate.annotation.golds import below_threshold
 from croc_annotate.annotation.leases import end_leases, expire_leases, give_back, lock_leases
 from croc_annotate.annotation.models import (
@@ -21,10 +20,11 @@ from croc_annotate.annotation.models import (
     Purpose,
 )
 from croc_annotate.annotation.people import lock_participation
-from croc_annotate.annotation.queue import Claim, hand_out
+from croc_annotate.annotation.queue import Claim, ask_held, hand_out, next_items
 from croc_annotate.annotation.setting_aside import pause_for_gold
 from croc_annotate.annotation.stages import Stage, stage_of
 from croc_annotate.annotation.training import finish_quiz_if_done, hand_out_training
+from croc_annotate.lib.writebatch import WriteBatch
 
 if TYPE_CHECKING:
     import uuid
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from croc_annotate.accounts.models import User
+    from croc_annotate.accounts.visitors import Visitor
     from croc_annotate.annotation.answer_shapes import Answer, Result
+    from croc_annotate.annotation.queue import Handed
 
 SKIP_REASONS = ("image_broken", "text_unclear", "other")
 
@@ -42,7 +44,7 @@ class AnswerRefusedError(ValueError):
 
 
 def claim_items(
-    *, slug: str, annotator: User, count: int, now: datetime
+    *, slug: str, annotator: User | Visitor, count: int, now: datetime
 ) -> tuple[Claim, Participation]:
     """Hand out up to ``count`` items of the person's stage, or say why there are none.
 
@@ -58,7 +60,7 @@ def claim_items(
 
 @transaction.atomic
 def _claim_once(
-    slug: str, annotator: User, count: int, now: datetime
+    slug: str, annotator: User | Visitor, count: int, now: datetime
 ) -> tuple[Claim, Participation]:
     person = lock_participation(slug=slug, annotator=annotator)
     if _missed_too_much_gold(person):
@@ -83,12 +85,40 @@ def _claim(person: Participation, count: int, now: datetime) -> Claim:
 
 
 def store_answers(
-    *, slug: str, annotator: User, answers: Sequence[Answer], now: datetime
+    *, slug: str, annotator: User | Visitor, answers: Sequence[Answer], now: datetime
 ) -> tuple[list[Result], Participation]:
     """Store a batch of one person's answers and act on what they show (gold, quiz)."""
+    results, _, person = store_and_claim(
+        slug=slug, annotator=annotator, answers=answers, want=0, now=now
+    )
+    return results, person
+
+
+def store_and_claim(
+    *, slug: str, annotator: User | Visitor, answers: Sequence[Answer], want: int, now: datetime
+) -> tuple[list[Result], list[Handed], Participation]:
+    """`store_answers`, and in the same transaction up to ``want`` items of work, held ones first.
+
+    Without items nothing is said about why: `claim_items` tells that.
+    """
     with transaction.atomic():
         person = lock_participation(slug=slug, annotator=annotator)
-        results = record_answers(participation=person, answers=answers, now=now)
+        batch = WriteBatch()
+        along = ask_held(person, want) if want and _may_work(person, now) else None
+        recorded = record_answers(
+            participation=person, answers=answers, now=now, batch=batch, along=along
+        )
+        handed: list[Handed] = []
+        if along is not None and _may_work(person, now):
+            handed = next_items(
+                participation=person,
+                count=want,
+                held=along.answer() if recorded.along is None else recorded.along,
+                ended=recorded.ended,
+                batch=batch,
+                now=now,
+            )
+        batch.run()
         if stage_of(person, now) is Stage.QUIZ:
             finish_quiz_if_done(participation=person, now=now)
     if _missed_too_much_gold(person):
@@ -96,7 +126,16 @@ def store_answers(
         with transaction.atomic():
             person = lock_participation(slug=slug, annotator=annotator)
             pause_for_gold(participation=person, now=now)
-    return results, person
+    return recorded.results, handed, person
+
+
+def _may_work(person: Participation, now: datetime) -> bool:
+    """True if items of work may be handed out, by what is known of the person so far."""
+    return (
+        person.campaign.state == CampaignState.OPEN
+        and stage_of(person, now) is Stage.WORK
+        and not _missed_too_much_gold(person)
+    )
 
 
 def _missed_too_much_gold(person: Participation) -> bool:
@@ -195,7 +234,10 @@ def record_one(*, item: Item, annotator: User, answer: Answer, now: datetime) ->
     with transaction.atomic():
         person = lock_participation(slug=item.campaign.slug, annotator=annotator)
         _lease_directly(person, item, now)
-        result = record_answers(participation=person, answers=[answer], now=now)[0]
+        batch = WriteBatch()
+        recorded = record_answers(participation=person, answers=[answer], now=now, batch=batch)
+        batch.run()
+        [result] = recorded.results
         if result.status == "refused":
             raise AnswerRefusedError(result.message)
     return Judgement.objects.get(client_key=answer.client_key)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 
-from croc_annotate.annotation.batch import Plus, WriteBatch
 from croc_annotate.annotation.choosing import window_of
 from croc_annotate.annotation.models import (
     Assignment,
@@ -15,6 +14,7 @@ from croc_annotate.annotation.models import (
     Participation,
     Purpose,
 )
+from croc_annotate.lib.writebatch import Plus, WriteBatch
 
 if TYPE_CHECKING:
     import uuid

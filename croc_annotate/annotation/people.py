@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from django.db import IntegrityError, transaction
 
 from croc_annotate.accounts.services import record_audit
+from croc_annotate.accounts.visitors import UnsureVisitorError, Visitor
 from croc_annotate.annotation.leases import release_all
 from croc_annotate.annotation.models import Campaign, CampaignState, Consent, Participation
-from croc_annotate.annotation.prepared import prepared, text, whole
+from croc_annotate.lib.prepared import prepared, text, whole
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -47,22 +48,40 @@ def join_campaign(*, campaign: Campaign, annotator: User) -> Participation:
         return Participation.objects.get(campaign=campaign, annotator=annotator)
 
 
-def lock_participation(*, slug: str, annotator: User) -> Participation:
-    """As `find_participation`, locked until the end of the caller's transaction."""
+def lock_participation(*, slug: str, annotator: User | Visitor) -> Participation:
+    """As `find_participation`, locked until the end of the caller's transaction.
+
+    Raises `UnsureVisitorError` if ``annotator`` is a session's word that the rows do not confirm.
+    """
     rows = prepared(
         "lock participation",
         2,
         lambda: (
             _with_texts()
+            .select_related("annotator")
+            .defer(*_NOT_OF_THE_PERSON)
             .select_for_update(no_key=True, of=("self",))
             .filter(campaign__slug=text(0), annotator_id=whole(1))
         ),
     )
     found = rows(slug, annotator.pk)
-    if not found:
+    if isinstance(annotator, Visitor):
+        if not found or not annotator.is_still(found[0].annotator):
+            raise UnsureVisitorError
+    elif not found:
         find_participation(slug=slug, annotator=annotator)
         found = rows(slug, annotator.pk)
     return found[0]
+
+
+_NOT_OF_THE_PERSON = tuple(
+    f"annotator__{name}"
+    for name in (
+        *("username", "first_name", "last_name", "email", "is_staff", "is_superuser"),
+        *("last_login", "date_joined", "display_name", "language", "timezone", "theme"),
+        *("shortcuts", "pseudonymised_at"),
+    )
+)
 
 
 def _with_texts() -> QuerySet[Participation]:

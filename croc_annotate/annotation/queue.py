@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db.models import OuterRef, Q, Subquery
 
-from croc_annotate.annotation.batch import Plus, WriteBatch
 from croc_annotate.annotation.choosing import (
     ITEM_COLUMNS,
     SLACK,
@@ -23,6 +22,7 @@ from croc_annotate.annotation.choosing import (
     fill,
     is_grid,
     not_touched,
+    not_touched_by,
     root,
     window_of,
 )
@@ -33,14 +33,15 @@ from croc_annotate.annotation.models import (
     Item,
     Purpose,
 )
-from croc_annotate.annotation.prepared import prepared, whole
 from croc_annotate.annotation.spacing import Seen
 from croc_annotate.annotation.stages import quota
 from croc_annotate.lib.hashing import stable_unit
+from croc_annotate.lib.prepared import Question, padded, prepared, text, whole
+from croc_annotate.lib.writebatch import Plus, WriteBatch
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from datetime import datetime
 
     from django.db.models import QuerySet
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
 
 MOST_HELD = 60
 BUSY_RETRY = timedelta(seconds=2)
-_LEASE_COLUMNS = ("expires_at", "created_at", *(f"item__{name}" for name in ITEM_COLUMNS))
 
 
 @dataclass(slots=True)
@@ -75,41 +75,91 @@ def hand_out(*, participation: Participation, count: int, now: datetime) -> Clai
 
     First what they hold already (a reload loses nothing), then new ones.
     """
-    _plan_gold(participation, participation.handed_out)
-    held, gold = _held_and_gold(participation, count, now)
-    wanted = _within_quota(participation, held, count)
     batch = WriteBatch()
+    rows = ask_held(participation, count).answer()
+    held = next_items(participation=participation, count=count, held=rows, batch=batch, now=now)
+    batch.run()
+    if held:
+        return Claim("items", held)
+    return _why_nothing(participation, now)
+
+
+def next_items(
+    *,
+    participation: Participation,
+    count: int,
+    held: Sequence[Any],
+    ended: Collection[uuid.UUID] = (),
+    batch: WriteBatch,
+    now: datetime,
+) -> list[Handed]:
+    """Up to ``count`` items: of ``held`` (the answer to `ask_held`), then new ones.
+
+    Leases that ``batch`` is about to end are passed over. What changes is added to it; the
+    caller runs it in the same transaction.
+    """
+    mine, gold = _held_and_gold(held, now)
+    mine = [handed for handed in mine if handed.assignment not in ended]
+    wanted = _within_quota(participation, mine, count)
     if wanted > 0:
         if participation.handed_out + wanted < participation.gold_at:
             gold = None
         draft = Draft(participation, now, window_of(participation), gold=gold)
         fill(draft, wanted)
-        held += _lease(draft, batch)
-    _renew(held, participation, now, batch)
-    batch.run()
-    if held:
-        return Claim("items", held[:count])
-    return _why_nothing(participation, now)
+        mine += _lease(draft, batch)
+    _renew(mine, participation, now, batch)
+    return mine[:count]
 
 
-def _held_and_gold(
-    person: Participation, count: int, now: datetime
-) -> tuple[list[Handed], Item | None]:
-    """What the person holds, and the next gold if one may come in this claim: one query."""
-    mine = Assignment.objects.filter(
-        annotator_id=person.annotator_id,
-        campaign_id=person.campaign_id,
-        state=AssignmentState.LEASED,
-    ).exclude(purpose=Purpose.TRAINING)
+def ask_held(person: Participation, count: int) -> Question[Any]:
+    """What the person holds, and the next gold if one may come among ``count`` new ones: one query."""
+    _plan_gold(person, person.handed_out)
+    values = [person.annotator_id, person.campaign_id]
     if not person.gold_at or person.handed_out + count < person.gold_at:
-        return _held(person), None
-    wanted = mine.values("item_id").union(_next_gold_item(person).values("id"), all=True)
-    lease = mine.filter(item=OuterRef("pk"))
-    rows = display(Item.objects.filter(pk__in=wanted)).annotate(
+        held = prepared("held", 2, _held)
+        return Question(held, values)
+    categories = padded(person.categories) if person.categories else []
+    rows = prepared(
+        ("held and gold", len(categories)),
+        2 + len(categories),
+        lambda: _with_leases(
+            _mine()
+            .values("item_id")
+            .union(_next_gold_item([text(2 + i) for i in range(len(categories))]), all=True)
+        ),
+    )
+    return Question(rows, [*values, *categories])
+
+
+def _mine() -> QuerySet[Assignment]:
+    return Assignment.objects.filter(
+        annotator_id=whole(0), campaign_id=whole(1), state=AssignmentState.LEASED
+    ).exclude(purpose=Purpose.TRAINING)
+
+
+def _held() -> QuerySet[Assignment]:
+    return (
+        _mine()
+        .select_related("item__candidate", "item__pair__category")
+        .only("expires_at", "created_at", *(f"item__{name}" for name in ITEM_COLUMNS))
+        .order_by("created_at")[:MOST_HELD]
+    )
+
+
+def _with_leases(wanted: QuerySet[Any, Any]) -> QuerySet[Item]:
+    """These items, each with the person's live lease where there is one."""
+    lease = _mine().filter(item=OuterRef("pk"))
+    return display(Item.objects.filter(pk__in=wanted)).annotate(
         lease=Subquery(lease.values("id")[:1]),
         lease_at=Subquery(lease.values("created_at")[:1]),
         lease_end=Subquery(lease.values("expires_at")[:1]),
     )
+
+
+def _held_and_gold(rows: Sequence[Any], now: datetime) -> tuple[list[Handed], Item | None]:
+    """The items in the person's hands, in the order of the screens, and the one that is not: gold."""
+    if rows and isinstance(rows[0], Assignment):
+        return [Handed(row.pk, row.item, row.expires_at) for row in rows], None
     held, gold = [], None
     for row in sorted(rows, key=lambda row: (row.lease_at or now, row.position)):
         if row.lease is None:
@@ -117,23 +167,6 @@ def _held_and_gold(
         else:
             held.append(Handed(row.lease, row, row.lease_end))
     return held[:MOST_HELD], gold
-
-
-def _held(person: Participation) -> list[Handed]:
-    rows = prepared(
-        "held",
-        2,
-        lambda: (
-            Assignment.objects.filter(
-                annotator_id=whole(0), campaign_id=whole(1), state=AssignmentState.LEASED
-            )
-            .exclude(purpose=Purpose.TRAINING)
-            .select_related("item__candidate", "item__pair__category")
-            .only(*_LEASE_COLUMNS)
-            .order_by("created_at")[:MOST_HELD]
-        ),
-    )(person.annotator_id, person.campaign_id)
-    return [Handed(row.pk, row.item, row.expires_at) for row in rows]
 
 
 def _plan_gold(person: Participation, after: int) -> None:
@@ -151,13 +184,13 @@ def _plan_gold(person: Participation, after: int) -> None:
         )
 
 
-def _next_gold_item(person: Participation) -> QuerySet[Item]:
+def _next_gold_item(categories: list[str]) -> QuerySet[Any, Any]:
     """The first gold item, in the campaign's order, that this person was not asked yet."""
-    golds = Item.objects.filter(campaign_id=person.campaign_id, purpose=Purpose.GOLD)
-    if person.categories:
-        golds = golds.filter(pair__category_id__in=person.categories)
-    first = not_touched(golds, person).order_by("position").values("id")[:1]
-    return Item.objects.filter(pk=Subquery(first))
+    golds = Item.objects.filter(campaign_id=whole(1), purpose=Purpose.GOLD)
+    if categories:
+        golds = golds.filter(pair__category_id__in=categories)
+    first = not_touched_by(golds, whole(0)).order_by("position").values("id")[:1]
+    return Item.objects.filter(pk=Subquery(first)).values("id")
 
 
 def _within_quota(person: Participation, held: Sequence[Handed], count: int) -> int:
@@ -229,9 +262,8 @@ def _move_on(draft: Draft, batch: WriteBatch) -> None:
         given_at, person.gold_at = person.gold_at, 0
         _plan_gold(person, given_at)
     person.started_at = person.started_at or draft.now
-    batch.update(
-        type(person),
-        [person.pk],
+    batch.update_one(
+        person,
         handed_out=person.handed_out,
         recent=person.recent,
         cursor=person.cursor,

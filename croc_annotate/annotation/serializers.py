@@ -106,9 +106,10 @@ class AnswerSerializer(serializers.Serializer[object]):
 
 
 class AnswersInputSerializer(serializers.Serializer[object]):
-    """At most 50 answers."""
+    """At most 50 answers, and how many items the page then wants to have in hand."""
 
     answers = AnswerSerializer(many=True)
+    want = serializers.IntegerField(min_value=0, max_value=60, default=0)
 
 
 class FeedbackSerializer(serializers.Serializer[object]):
@@ -128,9 +129,10 @@ class ResultSerializer(serializers.Serializer[object]):
 
 
 class AnswersSerializer(serializers.Serializer[object]):
-    """One result for each answer, in their order."""
+    """One result for each answer, in their order, and items if they were wanted."""
 
     results = ResultSerializer(many=True)
+    items = HandedItemSerializer(many=True)
     stage = serializers.ChoiceField(STAGES)
     progress = ProgressSerializer()
     pace_ms = serializers.IntegerField(allow_null=True)

@@ -68,6 +68,12 @@ def go_round(campaign, n: int = 5):
     _, counts["corrections"] = page.post("answers", {"answers": rows(claim["items"], "reject")})
     claim, counts["claim"] = page.post("claim", {"n": n})
     _, counts["claim more"] = page.post("claim", {"n": n + 2})
+    both, counts["answers and claim"] = page.post(
+        "answers", {"answers": rows(claim["items"]), "want": n}
+    )
+    assert len(both["items"]) == n
+    claim, counts["held"] = page.post("claim", {"n": n})
+    assert claim["items"] == both["items"]
     _, counts["release"] = page.post(
         "release", {"assignments": [i["assignment"] for i in claim["items"]]}
     )

@@ -3,12 +3,14 @@
 Building and compiling a queryset takes longer than PostgreSQL takes to answer it. The few
 queries of a judging request always have the same shape, so each is compiled at its first use,
 with marks in the place of its values, and later only given new values. What comes back are
-the same model instances as from the queryset itself.
+the same model instances as from the queryset itself. On PostgreSQL the server keeps the plan
+too (`croc_annotate.lib.postgres`).
 """
 
 from __future__ import annotations
 
 import uuid
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -19,9 +21,11 @@ from django.db.models.query import get_related_populators
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
+    from django.db.backends.utils import CursorWrapper
     from django.db.models import QuerySet
 
 M = TypeVar("M", bound=Model)
+N = TypeVar("N", bound=Model)
 _MARK = 8_000_000_000_000_000
 
 
@@ -53,7 +57,7 @@ class Prepared(Generic[M]):
 
     def __init__(self, rows: QuerySet[M], count: int) -> None:
         compiler: Any = rows.query.get_compiler(connection=connection)
-        self._sql, params = compiler.as_sql()
+        sql, params = compiler.as_sql()
         places = {
             _adapted(mark): place
             for place in range(count)
@@ -64,6 +68,7 @@ class Prepared(Generic[M]):
         self._slots = [
             (i, places[value]) for i, value in enumerate(params) if _known(value, places)
         ]
+        self.sql = numbered(sql) if prepares() else sql
         info = compiler.klass_info
         fields = info["select_fields"]
         self._model = info["model"]
@@ -72,18 +77,26 @@ class Prepared(Generic[M]):
         self._related = get_related_populators(  # type: ignore[call-arg]  # stubs of Django 6
             info, compiler.select, rows.db
         )
+        self._annotations = list((compiler.annotation_col_map or {}).items())
         columns = [column[0] for column in compiler.select[: compiler.col_count]]
         self._converters = list(compiler.get_converters(columns).items())
 
     def __call__(self, *values: Any) -> list[M]:
         """The rows for these values, in the order of their marks."""
+        cursor = statement_cursor()
+        cursor.execute(self.sql, self.bound(values))
+        return self.instances(cursor.fetchall())
+
+    def bound(self, values: Sequence[Any]) -> list[Any]:
+        """All parameters of the statement, the values in their places."""
         params = self._params.copy()
         for i, place in self._slots:
             params[i] = _adapted(values[place])
-        with connection.cursor() as cursor:
-            cursor.execute(self._sql, params)
-            found = cursor.fetchall()
-        return [self._instance(row) for row in found]
+        return params
+
+    def instances(self, rows: Sequence[Sequence[Any]]) -> list[M]:
+        """Model instances of fetched rows."""
+        return [self._instance(row) for row in rows]
 
     def _instance(self, raw: Sequence[Any]) -> M:
         row = list(raw)
@@ -93,7 +106,52 @@ class Prepared(Generic[M]):
         made: M = self._model.from_db(connection.alias, self._names, row[self._first : self._last])
         for populator in self._related:
             populator.populate(row, made)
+        for name, i in self._annotations:
+            setattr(made, name, row[i])
         return made
+
+
+@dataclass(slots=True)
+class Question(Generic[M]):
+    """A compiled queryset with its values, not asked yet."""
+
+    query: Prepared[M]
+    values: Sequence[Any]
+
+    def answer(self) -> list[M]:
+        """The rows."""
+        return self.query(*self.values)
+
+
+def answers_of(first: Question[M], then: Question[N]) -> tuple[list[M], list[N]]:
+    """The rows of two questions that need nothing of each other: one round trip where it can be."""
+    if not prepares():
+        return first.answer(), then.answer()
+    cursor = statement_cursor()
+    statements: Any = (first.query.sql, then.query.sql)
+    cursor.execute(statements, [first.query.bound(first.values), then.query.bound(then.values)])
+    rows, more = cursor.fetch_each(2)  # type: ignore[attr-defined]  # of our own cursor
+    return first.query.instances(rows), then.query.instances(more)
+
+
+def statement_cursor() -> CursorWrapper:
+    """The cursor for statements of always the same text; its rows are read before its next use."""
+    if prepares():
+        cursor: CursorWrapper = connection.preparing_cursor()  # type: ignore[attr-defined]
+        return cursor
+    return connection.cursor()
+
+
+def numbered(sql: str) -> str:
+    """``sql`` with ``$1``, ``$2`` … for its ``%s``, as a prepared statement wants them."""
+    first, *parts = sql.split("%s")
+    rest = (f"${number}{part}" for number, part in enumerate(parts, start=1))
+    return "".join([first, *rest]).replace("%%", "%")
+
+
+def prepares() -> bool:
+    """True if this database keeps prepared statements for us."""
+    return hasattr(connection, "preparing_cursor")
 
 
 def _adapted(value: Any) -> Any:

@@ -1,0 +1,1 @@
+"""Django's PostgreSQL backend with statements that the server prepares once."""
