@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from croc_annotate.annotation.models import Flag, Judgement
+from tests.browser.judging import JudgingPage
 
 pytestmark = pytest.mark.browser
 KEYS = {"accept": "j", "reject": "f", "unsure": "Space"}
@@ -18,8 +19,6 @@ def test_ten_items_are_judged_by_keyboard_alone(live_server, page, world, proble
     page.keyboard.press("Tab")
     page.keyboard.type("a good passphrase")
     page.keyboard.press("Enter")
-    from tests.browser.judging import JudgingPage
-
     judge = JudgingPage(page, live_server.url, campaign, person, problems).wait_for_item()
     given = {}
     for i in range(10):
@@ -242,7 +241,9 @@ def test_a_flag_reports_the_picture_and_leaves_it_to_be_judged(judging):
     flag = Flag.objects.get()
     assert (flag.kind, flag.remark) == ("offensive", "a weapon")
     assert judge.image == shown
+    assert "Flagged" in judge.page.locator(".judge-earlier").inner_text()
     judge.judge("f")
+    assert judge.page.locator(".judge-earlier").inner_text() == ""
     assert judge.wait_for_judgements(1)[0].verdict == "reject"
 
 
@@ -274,23 +275,62 @@ def test_zoom_by_key_wheel_and_double_click(judging):
     assert scale() == 1  # the next picture starts whole
 
 
-def test_two_fingers_zoom(judging):
-    judge = judging()
-    judge.page.evaluate(
+def transform_of(page) -> dict[str, float]:
+    return page.evaluate(
         """() => {
-            const stage = document.querySelector(".judge-stage");
-            const box = stage.getBoundingClientRect();
-            const fire = (type, id, dx) => stage.dispatchEvent(new PointerEvent(type, {
-                pointerId: id, pointerType: "touch", bubbles: true,
-                clientX: box.left + box.width / 2 + dx, clientY: box.top + box.height / 2 }));
-            stage.setPointerCapture = () => {};
-            fire("pointerdown", 1, -20); fire("pointerdown", 2, 20);
-            fire("pointermove", 1, -60); fire("pointermove", 2, 60);
-            fire("pointerup", 1, -60); fire("pointerup", 2, 60);
+            const image = document.querySelector(".judge-stage img");
+            const m = new DOMMatrix(getComputedStyle(image).transform);
+            return { scale: m.a, x: m.e, y: m.f, page: visualViewport.scale };
         }"""
     )
-    transform = judge.page.locator(".judge-stage img").evaluate("(img) => img.style.transform")
-    assert "scale(3" in transform
+
+
+def test_two_real_fingers_zoom_and_one_moves_the_picture(
+    browser, live_server, world, sign_in, problems
+):
+    """Touches of the browser itself (CDP), so that its own scrolling and zooming take part."""
+    phone = browser.new_context(
+        viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True
+    )
+    person = sign_in(world.annotator(), phone)
+    campaign = world.open_campaign(images=6)
+    page = phone.new_page()
+    judge = JudgingPage(page, live_server.url, campaign, person, problems).open()
+    box = page.locator(".judge-stage").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    devtools = phone.new_cdp_session(page)
+
+    def touch(kind: str, *points: tuple[float, float]) -> None:
+        fingers = [{"x": px, "y": py, "id": i} for i, (px, py) in enumerate(points)]
+        devtools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": fingers})
+
+    touch("touchStart", (x - 20, y), (x + 20, y))
+    for step in range(30, 70, 10):
+        touch("touchMove", (x - step, y), (x + step, y))
+    touch("touchEnd")
+    zoomed = transform_of(page)
+    assert zoomed["scale"] == pytest.approx(3, abs=0.05)
+    assert zoomed["page"] == 1  # the page itself did not zoom
+
+    touch("touchStart", (x, y))
+    for step in (20, 40, 60):
+        touch("touchMove", (x - step, y - step / 2))
+    touch("touchEnd")
+    moved = transform_of(page)
+    assert moved["x"] - zoomed["x"] == pytest.approx(-60, abs=2)
+    assert moved["y"] - zoomed["y"] == pytest.approx(-30, abs=2)
+
+    touch("touchStart", (x - 60, y), (x + 60, y))
+    for step in range(50, 10, -10):
+        touch("touchMove", (x - step, y), (x + step, y))
+    touch("touchEnd")
+    assert transform_of(page)["scale"] == pytest.approx(1, abs=0.01)
+
+    page.locator("[data-act=accept]").tap()  # fingers that zoomed judged nothing
+    assert [row.verdict for row in judge.wait_for_judgements(1)] == ["accept"]
+    page.goto("about:blank")
+    page.wait_for_timeout(300)
+    phone.close()
 
 
 def test_guideline_and_keys_open_on_one_key(judging):

@@ -105,6 +105,60 @@ def test_undo_goes_back_to_the_picture_judged_last(grid):
     assert judge.by_image() == {first: "reject"}
 
 
+@pytest.mark.field_case(18)
+@pytest.mark.parametrize("way", ["key", "browser"])
+def test_undo_reaches_back_into_the_text_before(grid, way):
+    judge = grid()
+    page = judge.page
+    first = judge.text
+    sources = [source(judge, i) for i in range(6)]
+    judge.press("j", "j", "j", "j", "j", "f", "Enter")
+    page.wait_for_function(
+        "(text) => document.querySelector('[data-text]').innerText !== `“${text}”`", arg=first
+    )
+    second = judge.text
+    judge.wait_for_item()
+    if way == "key":
+        judge.press("z")
+    else:
+        page.go_back()
+    page.wait_for_function(
+        "(text) => document.querySelector('[data-text]').innerText === `“${text}”`", arg=first
+    )
+    assert tiles(judge).nth(5).get_attribute("aria-current") == "true"
+    assert tiles(judge).nth(5).get_attribute("data-verdict") == "reject"
+    judge.press("j")
+    judge.press("z", "z", "f")  # and the one before the last
+    judge.press("Enter")
+    page.wait_for_function(
+        "(text) => document.querySelector('[data-text]').innerText === `“${text}”`", arg=second
+    )
+    judge.press("j", "j", "j", "j", "j", "j", "Enter")
+    page.wait_for_selector("#judge[data-end=finished]")
+    judge.wait_for_state("saved", 0)
+    verdicts = judge.by_image()
+    assert len(verdicts) == 12
+    assert verdicts[sources[5]] == "accept"
+    assert [verdicts[image] for image in sources[:4]] == ["accept"] * 4
+    assert verdicts[sources[4]] == "reject"
+
+
+@pytest.mark.parametrize(
+    ("size", "columns"), [((1280, 800), 3), ((1920, 1080), 3), ((820, 1180), 3), ((360, 740), 2)]
+)
+def test_all_pictures_of_a_text_are_seen_at_once_where_they_stay_large(grid, page, size, columns):
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    judge = grid()
+    stage = page.locator(".judge-stage")
+    assert stage.evaluate("(n) => getComputedStyle(n).gridTemplateColumns.split(' ').length") == (
+        columns
+    )
+    hidden = stage.evaluate("(n) => n.scrollHeight - n.clientHeight")
+    width = tiles(judge).first.bounding_box()["width"]
+    assert hidden == 0 or size[0] == 360
+    assert width >= (150 if size[0] == 360 else 180)
+
+
 def test_a_picture_is_enlarged_by_key(grid):
     judge = grid()
     judge.press("+")

@@ -254,7 +254,10 @@ export class FocusView {
   flag() {
     const entry = this.shown;
     if (!entry) return false;
-    this.page.dialogs.flag((kind, remark) => this.page.recordFlag(entry.item, kind, remark));
+    this.page.dialogs.flag((kind, remark) => {
+      this.page.recordFlag(entry.item, kind, remark);
+      this.earlier.textContent = this.page.words.flagged;
+    });
     return true;
   }
 }

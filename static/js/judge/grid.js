@@ -3,6 +3,9 @@
 
 import { announce, icon, markedText, plain, say, tint } from "./view.js";
 
+const REMEMBERED = 10; // judgements, as in focus mode
+const LEAST_WIDTH = 180; // px: below this a picture is too small to be judged; the page scrolls instead
+const BAR = 44;
 const VERDICTS = [
   ["reject", "x"],
   ["unsure", "circle-help"],
@@ -21,6 +24,9 @@ export class GridView {
     this.at = 0;
     this.locked = false;
     this.undone = [];
+    this.past = []; // Texts finished lately: undo reaches back into them.
+    this.later = []; // Texts that wait while an earlier one is looked at again.
+    addEventListener("resize", () => this.fit());
     this.root.addEventListener("click", (event) => this.click(event));
     page.ahead.addEventListener("ready", () => this.next());
     page.ahead.addEventListener("claimed", () => this.next());
@@ -90,6 +96,7 @@ export class GridView {
       if (!correction) this.page.ahead.done(tile.entry.item.item);
       tile.verdict = verdict;
       this.undone.push(tile);
+      this.page.armBack();
       this.page.record(tile.entry.item, verdict, active, "grid", { correction });
     }
     this.paint(tile);
@@ -124,14 +131,27 @@ export class GridView {
     next.disabled = !all || done < all;
     next.classList.toggle("button-primary", !next.disabled);
     this.root.querySelector('[data-act="undo"]').disabled =
-      !this.undone.length || !this.page.mayUndo;
+      !(this.undone.length || this.past.length) || !this.page.mayUndo;
   }
 
   /** Back to the picture judged last: it is selected with its verdict shown, to be set anew. */
   undo() {
+    if (!this.page.mayUndo || this.locked) return false;
     const tile = this.undone.pop();
-    if (!tile || !this.page.mayUndo) return false;
+    if (!tile) return this.earlierText();
     this.select(this.tiles.indexOf(tile));
+    this.showCount();
+    return true;
+  }
+
+  /** The text before this one, with its verdicts. */
+  earlierText() {
+    const before = this.past.pop();
+    if (!before) return false;
+    if (this.tiles.length) this.later.push({ tiles: this.tiles, undone: this.undone });
+    this.present(before);
+    const last = this.undone.pop();
+    this.select(last ? this.tiles.indexOf(last) : 0);
     this.showCount();
     return true;
   }
@@ -139,10 +159,26 @@ export class GridView {
   /** All judged: the next text. */
   finish() {
     if (this.root.querySelector('[data-act="next"]').disabled || this.locked) return false;
+    this.remember();
+    const waiting = this.later.pop();
+    if (waiting) {
+      this.present(waiting);
+      this.onward();
+      return true;
+    }
     this.tiles = [];
     this.undone = [];
     this.next();
     return true;
+  }
+
+  /** Keep what was just judged, as far as undo reaches. */
+  remember() {
+    const judged = this.tiles.filter((tile) => tile.verdict);
+    this.past.push({ tiles: this.tiles, undone: judged });
+    while (this.past.slice(1).reduce((sum, one) => sum + one.undone.length, 0) >= REMEMBERED) {
+      this.past.shift();
+    }
   }
 
   recall() {}
@@ -156,22 +192,53 @@ export class GridView {
   }
 
   show(group) {
-    const { item } = group[0];
+    this.present({
+      tiles: group.map((entry, i) => this.build(entry, i, group.length)),
+      undone: [],
+    });
+    const all = group.length;
+    announce(`${group[0].item.text} ${say(this.page.words, "grid_count", { done: 0, all })}`);
+  }
+
+  /** Put a text and its pictures on the screen. */
+  present({ tiles, undone }) {
+    const { item } = tiles[0].entry;
     this.page.ends.wait(false);
     this.page.ends.clear();
     this.text.replaceChildren(...markedText(item.text, item.spans));
     this.text.dir = item.dir || "auto";
     this.text.classList.toggle("is-long", item.text.length > 110);
     this.category.textContent = plain(item.category || "");
-    this.tiles = group.map((entry, i) => this.build(entry, i, group.length));
-    this.stage.replaceChildren(...this.tiles.map((tile) => tile.node));
-    this.stage.dataset.count = String(group.length);
+    this.tiles = tiles;
+    this.undone = undone;
+    this.fit();
+    this.stage.replaceChildren(...tiles.map((tile) => tile.node));
     this.stage.scrollTop = 0;
     this.select(0, false);
     this.showCount();
     this.enable(true);
     this.page.clock.lap();
-    announce(`${item.text} ${say(this.page.words, "grid_count", { done: 0, all: group.length })}`);
+  }
+
+  /** All pictures of the text at once, as large as they then can be, unless that is too small. */
+  fit() {
+    const { clientWidth, clientHeight } = this.stage;
+    const count = this.tiles.length;
+    const style = getComputedStyle(this.stage);
+    const gap = parseFloat(style.columnGap) || 0;
+    const [width, height] = [
+      clientWidth - 2 * parseFloat(style.paddingLeft),
+      clientHeight - 2 * parseFloat(style.paddingTop),
+    ];
+    const sizes = Array.from({ length: count }, (_, i) => {
+      const rows = Math.ceil(count / (i + 1));
+      return Math.min((width - gap * i) / (i + 1), (height - gap * (rows - 1)) / rows - BAR);
+    });
+    const best = Math.floor(Math.max(...sizes, 0));
+    const fits = best >= LEAST_WIDTH;
+    const columns = sizes.findIndex((size) => Math.floor(size) === best) + 1;
+    this.stage.style.gridTemplateColumns = fits ? `repeat(${columns}, ${best}px)` : "";
+    this.stage.classList.toggle("is-fitting", fits);
   }
 
   build(entry, index, all) {
@@ -242,7 +309,10 @@ export class GridView {
   flag() {
     const tile = this.tile;
     if (!tile) return false;
-    this.page.dialogs.flag((kind, remark) => this.page.recordFlag(tile.entry.item, kind, remark));
+    this.page.dialogs.flag((kind, remark) => {
+      this.page.recordFlag(tile.entry.item, kind, remark);
+      this.earlier.textContent = this.page.words.flagged;
+    });
     return true;
   }
 
@@ -259,6 +329,7 @@ export class GridView {
 
   clear() {
     this.tiles = [];
+    this.undone = [];
     this.text.replaceChildren();
     this.stage.replaceChildren();
     this.category.textContent = "";

@@ -276,10 +276,12 @@ class Page {
     if (history.state?.judge !== "top") history.pushState({ judge: "top" }, "");
   }
 
-  /** An end, unless it is only the end of this stage. */
+  /** An end, unless it is only the end of this stage: then the page of the next one comes. */
   end(reply) {
+    const over = reply.stage === "ended" || reply.stage === "paused";
     const moved = reply.stage && reply.stage !== this.stage && reply.state !== "items";
-    if (reply.state === "stage" || moved) this.reloadWhenSaved();
+    if (over && (reply.state === "stage" || moved)) this.ends.show({ ...reply, state: reply.stage });
+    else if (reply.state === "stage" || moved) this.reloadWhenSaved();
     else this.ends.show(reply);
   }
 
