@@ -319,6 +319,7 @@ CELERY_BEAT_SCHEDULE: dict[str, Any] = {
         "schedule": crontab(hour="3", minute="17"),
     },
     "renew-statistics": {"task": "agreement.renew_stale_statistics", "schedule": 60.0},
+    "sweep-left-files": {"task": "candidates.sweep_left_files", "schedule": 300.0},
     "take-up-runs": {"task": "benchmark.take_up_runs", "schedule": 60.0},
 }
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from generation.pipeline import DoesNotFit, Outcome, Pipeline, PipelineError, RenderFailure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 logger = logging.getLogger(__name__)
 
@@ -24,10 +24,15 @@ class FittingBatches:
         self.size = pipeline.spec.settings.batch_size
         self._errors = 0
 
-    def render(self, text: str, seeds: Sequence[int]) -> Iterator[Outcome]:
-        """Yield exactly one outcome per seed, whatever the pipeline does about memory."""
+    def render(
+        self, text: str, seeds: Sequence[int], *, stopped: Callable[[], bool] = lambda: False
+    ) -> Iterator[Outcome]:
+        """Yield exactly one outcome per seed, whatever the pipeline does about memory.
+
+        Asks `stopped` before each batch; once it says so, the remaining seeds have no outcome.
+        """
         waiting = list(seeds)
-        while waiting:
+        while waiting and not stopped():
             part = waiting[: self.size]
             done: set[int] = set()
             try:

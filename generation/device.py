@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,11 +17,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class Batch:
-    """Seeds of one text handed to the device, and what has come back so far."""
+    """Seeds of one text handed to the device, and what has come back so far.
+
+    They may be more than the device draws at once. `cancelled` ends it before its next batch.
+    """
 
     text: str
     seeds: Sequence[int]
-    started: bool = False
     cancelled: bool = False
     _results: queue.SimpleQueue[Outcome | BaseException | None] = field(
         default_factory=queue.SimpleQueue
@@ -33,23 +36,28 @@ class Batch:
                 raise result
             yield result
 
-    def run(self, render: Callable[[str, Sequence[int]], Iterator[Outcome]]) -> None:
+    def run(self, batches: FittingBatches, stopped: Callable[[], bool]) -> None:
         """Render into the queue; an error travels to whoever reads the outcomes."""
-        self.started = True
         try:
-            for outcome in render(self.text, self.seeds):
+            over = partial(self._is_over, stopped)
+            for outcome in batches.render(self.text, self.seeds, stopped=over):
                 self._results.put(outcome)
         except BaseException as error:  # noqa: BLE001 - re-raised in the reading thread
             self._results.put(error)
         finally:
             self._results.put(None)
 
+    def _is_over(self, stopped: Callable[[], bool]) -> bool:
+        return self.cancelled or stopped()
+
 
 class Device:
     """Runs batches in order in one thread, so that the next is there when one ends."""
 
-    def __init__(self, batches: FittingBatches) -> None:
-        self._batches = batches
+    def __init__(
+        self, batches: FittingBatches, *, stopped: Callable[[], bool] = lambda: False
+    ) -> None:
+        self._batches, self._stopped = batches, stopped
         self._waiting: queue.SimpleQueue[Batch | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="device", daemon=True)
         self._thread.start()
@@ -67,6 +75,4 @@ class Device:
 
     def _work(self) -> None:
         while (batch := self._waiting.get()) is not None:
-            if batch.cancelled:
-                continue
-            batch.run(self._batches.render)
+            batch.run(self._batches, self._stopped)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from PIL import PngImagePlugin
 
-from croc_annotate.lib.imagefiles import BadImageError, Derived, derive
+from croc_annotate.lib.imagefiles import BadImageError, Derived, derive, derive_encoded
 from generation.pipeline import RenderedImage, RenderFailure
 
 if TYPE_CHECKING:
@@ -44,9 +44,8 @@ def finish(
     if isinstance(outcome, RenderFailure):
         return outcome
     provenance = {**shared, "text": text, "seed": outcome.seed, "image": dict(outcome.facts)}
-    data = outcome.data if outcome.data is not None else _png(outcome, provenance)
     try:
-        derived = derive(data)
+        data, derived = _encoded(outcome, provenance)
     except BadImageError as error:
         return RenderFailure(outcome.seed, f"unusable image: {error}")
     if derived.blank:
@@ -63,7 +62,12 @@ def encode_png(image: Image.Image, provenance: Mapping[str, object]) -> bytes:
     return out.getvalue()
 
 
-def _png(outcome: RenderedImage, provenance: Mapping[str, object]) -> bytes:
+def _encoded(outcome: RenderedImage, provenance: Mapping[str, object]) -> tuple[bytes, Derived]:
+    """The file and its copies; a file that came from elsewhere is decoded and checked first."""
+    if outcome.data is not None:
+        return outcome.data, derive(outcome.data)
     if outcome.image is None:  # the dataclass allows exactly one of the two
         raise TypeError("an outcome without pixels cannot be encoded")
-    return encode_png(outcome.image, provenance)
+    picture = outcome.image.convert("RGB")
+    data = encode_png(picture, provenance)
+    return data, derive_encoded(data, picture)

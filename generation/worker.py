@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from django.utils import timezone
 
 from croc_annotate.candidates.claims import Claim, Group, claim_batch, release_claim
-from croc_annotate.candidates.services import fail_candidate, store_image
+from croc_annotate.candidates.services import fail_candidate, keep_image
 from generation.batching import FittingBatches
 from generation.budget import check_budget
 from generation.device import Batch, Device
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _ENCODERS = 2
+# A claim costs two statements, whatever it holds; at most twice as many wait at a device.
+_CLAIMED_AT_ONCE = 4
 
 
 @dataclass
@@ -108,6 +110,8 @@ class Worker:
                     trouble = self._trouble_with_next(group, handed)
                 for candidate, result in self._finished(handed[0]):
                     yield candidate, self._settle(candidate, result, handed[0].claim.token)
+                if self.stop.is_set():  # the device began no further batch of it
+                    patiently(partial(release_claim, token=handed[0].claim.token))
                 handed.popleft()
         finally:
             self._give_back(handed)
@@ -120,8 +124,7 @@ class Worker:
         """Claim a batch and hand it to the device, unless two are there or we are to stop."""
         if self.stop.is_set() or len(handed) > 1:
             return
-        size = self._loaded.batches.size if self._loaded else 1
-        claim = patiently(partial(self._claim, group, size))
+        claim = patiently(partial(self._claim, group, self._claim_size()))
         if not claim.candidates:
             return
         first = claim.candidates[0]
@@ -142,6 +145,14 @@ class Worker:
         except PipelineError as error:
             return error
         return None
+
+    def _claim_size(self) -> int:
+        if self._loaded is None:
+            return 1
+        # Of a paid source exactly what is asked for next: what is held counts as spent.
+        paid = self._loaded.pipeline.spec.settings.price_per_image
+        size = self._loaded.batches.size
+        return size if paid else max(size, _CLAIMED_AT_ONCE)
 
     def _claim(self, group: Group, size: int) -> Claim:
         now = timezone.now()
@@ -174,16 +185,8 @@ class Worker:
                 partial(fail_candidate, candidate=candidate, reason=result.reason, claim=token)
             )
             return False
-        patiently(
-            partial(
-                store_image,
-                candidate=candidate,
-                data=result.data,
-                provenance=result.provenance,
-                claim=token,
-                derived=result.derived,
-            )
-        )
+        keep = partial(keep_image, candidate=candidate, claim=token, data=result.data)
+        patiently(partial(keep, provenance=result.provenance, derived=result.derived))
         self.heart.images_done += 1
         return True
 
@@ -203,7 +206,9 @@ class Worker:
             self.heart.doing = f"loading {generator.slug}"
             pipeline = _ready(generator)
             batches = FittingBatches(pipeline)
-            self._loaded = _Loaded(key, pipeline, batches, Device(batches))
+            self._loaded = _Loaded(
+                key, pipeline, batches, Device(batches, stopped=self.stop.is_set)
+            )
             self.heart.device = str(pipeline.describe().get("device", ""))
         return self._loaded
 

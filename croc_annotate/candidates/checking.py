@@ -7,9 +7,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from django.core.files.storage import default_storage
+from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from croc_annotate.candidates.leftovers import leave
 from croc_annotate.candidates.models import Candidate, CandidateState
 from croc_annotate.candidates.storage import FOLDERS, all_names, delete_files, names_of, read_file
 from croc_annotate.lib.hashing import sha256_bytes
@@ -69,10 +71,13 @@ def repair_files(*, report: FileReport) -> int:
     unjudged = rows.exclude(pk__in=_used(rows.values_list("pk", flat=True)))
     changed = 0
     for row in unjudged:
+        with transaction.atomic():
+            changed += Candidate.objects.filter(pk=row.pk, state=CandidateState.RENDERED).update(
+                state=CandidateState.REQUESTED, sha256="", phash=None,
+                image="", display="", preview="",
+            )  # fmt: skip
+            leave(names_of(row))
         delete_files(names_of(row))
-        changed += Candidate.objects.filter(pk=row.pk, state=CandidateState.RENDERED).update(
-            state=CandidateState.REQUESTED, sha256="", phash=None, image="", display="", preview=""
-        )
     delete_files(report.left_over)
     return changed
 

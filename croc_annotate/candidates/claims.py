@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from django.db.models import F
 
-from croc_annotate.candidates.models import Candidate, CandidateState
-from croc_annotate.candidates.storage import delete_files, names_of
+from croc_annotate.candidates.leftovers import give_up
+from croc_annotate.candidates.models import Candidate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,16 +45,18 @@ class Claim:
 def claim_batch(*, group: Group, worker: str, limit: int, at: datetime, lease: timedelta) -> Claim:
     """Hold up to ``limit`` waiting candidates of a group, lowest seeds first."""
     token = f"{worker[:100]}#{secrets.token_hex(6)}"
-    _give_up_hopeless(group, at)
     waiting = _of(group).claimable(at)
-    while ids := list(waiting.order_by("seed").values_list("pk", flat=True)[:limit]):
+    while rows := list(waiting.select_related("pair", "generator").order_by("seed")[:limit]):
+        hopeless = [row for row in rows if row.attempts >= MAX_ATTEMPTS]
+        if hopeless:
+            _give_up(hopeless, waiting)
+            continue
         # Whoever else chose the same rows waits here for our update and then finds them held.
-        held = waiting.filter(pk__in=ids).update(
+        held = waiting.filter(pk__in=[row.pk for row in rows]).update(
             claimed_by=token, claimed_until=at + lease, attempts=F("attempts") + 1
         )
         if held:
-            rows = Candidate.objects.requested().filter(claimed_by=token)
-            return Claim(token, list(rows.select_related("pair", "generator").order_by("seed")))
+            return Claim(token, [row for row in rows if row.pk in _held_by(token, rows, held)])
     return Claim(token, [])
 
 
@@ -91,14 +93,16 @@ def _of(group: Group) -> CandidateQuerySet:
     )
 
 
-def _give_up_hopeless(group: Group, at: datetime) -> None:
-    hopeless = _of(group).claimable(at).filter(attempts__gte=MAX_ATTEMPTS)
+def _held_by(token: str, rows: Sequence[Candidate], held: int) -> set[int]:
+    """Which of the chosen rows are ours: nearly always all, and then nothing is asked."""
+    if held == len(rows):
+        return {row.pk for row in rows}
+    return set(Candidate.objects.filter(claimed_by=token).values_list("pk", flat=True))
+
+
+def _give_up(hopeless: Sequence[Candidate], waiting: CandidateQuerySet) -> None:
     for row in hopeless:
-        changed = hopeless.filter(pk=row.pk).update(
-            state=CandidateState.FAILED,
-            error=f"given up after {row.attempts} attempts: each time the worker ended without a result",
-            claimed_by="",
-            claimed_until=None,
+        reason = (
+            f"given up after {row.attempts} attempts: each time the worker ended without a result"
         )
-        if changed:
-            delete_files(names_of(row))
+        give_up(candidate=row, reason=reason, among=waiting)

@@ -171,6 +171,21 @@ class Candidate(models.Model):
         return json.dumps(self.provenance, indent=2, ensure_ascii=False)
 
 
+class LeftFile(models.Model):
+    """A file that no candidate needs any more, remembered until it is surely gone.
+
+    The store may be away when the file is to be deleted, and it may complete an upload long
+    after the connection was lost. So each name that was ever announced stands either in its
+    candidate's row or here.
+    """
+
+    name = models.CharField(max_length=200, unique=True)
+    since = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class Worker(models.Model):
     """A process that renders or scores, as it last reported itself."""
 

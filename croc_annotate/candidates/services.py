@@ -13,6 +13,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from croc_annotate.candidates.leftovers import give_up, leave
 from croc_annotate.candidates.models import Candidate, CandidateState
 from croc_annotate.candidates.storage import (
     FileNames,
@@ -41,33 +42,46 @@ def store_image(
     claim: str = "",
     derived: imagefiles.Derived | None = None,
 ) -> Candidate:
-    """Give a candidate its image, exactly once; return the row as it now is.
+    """Give a candidate its image, exactly once; return the row as it now is. See `keep_image`."""
+    derived = derived or imagefiles.derive(data)
+    keep_image(candidate=candidate, data=data, provenance=provenance, claim=claim, derived=derived)
+    return Candidate.objects.select_related("pair", "generator").get(pk=candidate.pk)
+
+
+def keep_image(
+    *,
+    candidate: Candidate,
+    data: bytes,
+    provenance: Mapping[str, object],
+    derived: imagefiles.Derived,
+    claim: str = "",
+) -> bool:
+    """Give a candidate its image, exactly once; False when the image was not wanted any more.
 
     A candidate that has an image keeps it: the new one is dropped. With ``claim`` the same
     holds when the candidate is held by another claim. ``derived`` are the copies of exactly
-    these bytes, if they are made already. Raises BadImageError before anything is written.
+    these bytes. Raises what the storage raises; the same call may then be made again.
     """
-    derived = derived or imagefiles.derive(data)
     names = fresh_names(imagefiles.SUFFIXES[derived.facts.format])
-    if _announce(candidate.pk, names, claim):
-        files = (data, derived.display, derived.preview)
-        written = _write(candidate.pk, names, files)
-        if not (written and _settle(candidate.pk, names, derived.facts, provenance)):
-            delete_files(names)
-    return Candidate.objects.select_related("pair", "generator").get(pk=candidate.pk)
+    left_behind = _announce(candidate.pk, names, claim)
+    if left_behind is None:
+        return False
+    files = (data, derived.display, derived.preview)
+    written = _write(candidate.pk, names, files)
+    kept = written and _settle(candidate, names, derived.facts, provenance)
+    # The storage is there just now, so this is the moment; `leftovers.sweep` has the last word.
+    delete_files(left_behind if kept else [*left_behind, *names])
+    return kept
 
 
 def fail_candidate(*, candidate: Candidate, reason: str, claim: str = "") -> bool:
     """Give a waiting candidate up with its reason; False when it was not ours to give up."""
     if not reason.strip():
         raise ValueError("A failure needs its reason.")
-    waiting = Candidate.objects.requested().filter(pk=candidate.pk)
+    waiting = Candidate.objects.requested()
     if claim:
         waiting = waiting.filter(claimed_by=claim)
-    changed = waiting.update(
-        state=CandidateState.FAILED, error=reason[:2000], claimed_by="", claimed_until=None
-    )
-    return changed == 1
+    return give_up(candidate=candidate, reason=reason[:2000], among=waiting)
 
 
 def retry_failed(*, candidates: CandidateQuerySet) -> int:
@@ -77,20 +91,25 @@ def retry_failed(*, candidates: CandidateQuerySet) -> int:
     )
 
 
-@transaction.atomic
-def _announce(pk: int, names: FileNames, claim: str) -> bool:
-    """Write the coming files' names into the row; False when the image is not wanted any more."""
-    rows = Candidate.objects.select_for_update().filter(_NOT_RENDERED, pk=pk)
-    row = (rows.filter(claimed_by=claim) if claim else rows).first()
-    if row is None:
-        return False
-    left_behind = names_of(row)  # by an attempt that died between its files and its row
-    Candidate.objects.filter(pk=pk).update(
-        image=names.image, display=names.display, preview=names.preview
-    )
-    if left_behind:
-        transaction.on_commit(lambda: delete_files(left_behind))
-    return True
+def _announce(pk: int, names: FileNames, claim: str) -> list[str] | None:
+    """Write the coming files' names into the row; None when the image is not wanted any more.
+
+    Returns the names that an attempt left behind which died between its files and its row.
+    """
+    rows = Candidate.objects.filter(_NOT_RENDERED, pk=pk)
+    if claim:
+        rows = rows.filter(claimed_by=claim)
+    announced = {"image": names.image, "display": names.display, "preview": names.preview}
+    if rows.filter(image="").update(**announced):  # nearly always: one statement
+        return []
+    with transaction.atomic():
+        row = rows.select_for_update().first()
+        if row is None:
+            return None
+        left_behind = names_of(row)
+        leave(left_behind)
+        Candidate.objects.filter(pk=pk).update(**announced)
+    return left_behind
 
 
 def _write(pk: int, names: FileNames, files: tuple[bytes, bytes, bytes]) -> bool:
@@ -105,22 +124,21 @@ def _write(pk: int, names: FileNames, files: tuple[bytes, bytes, bytes]) -> bool
     return True
 
 
-@transaction.atomic
 def _settle(
-    pk: int,
+    candidate: Candidate,
     names: FileNames,
     facts: imagefiles.ImageFacts,
     provenance: Mapping[str, object],
 ) -> bool:
     """Make the row rendered, if our files are still the announced ones."""
-    changed = Candidate.objects.filter(_NOT_RENDERED, pk=pk, image=names.image).update(
+    changed = Candidate.objects.filter(_NOT_RENDERED, pk=candidate.pk, image=names.image).update(
         state=CandidateState.RENDERED,
         sha256=facts.sha256,
         phash=signed(facts.phash),
         width=facts.width,
         height=facts.height,
         provenance=dict(provenance),
-        near_duplicate_of=_near_duplicate(pk, facts.phash),
+        near_duplicate_of=_near_duplicate(candidate, facts.phash),
         rendered_at=timezone.now(),
         error="",
         claimed_by="",
@@ -129,13 +147,12 @@ def _settle(
     return changed == 1
 
 
-def _near_duplicate(pk: int, phash: int) -> int | None:
+def _near_duplicate(candidate: Candidate, phash: int) -> int | None:
     """The first image of the same text that looks (nearly) the same."""
-    row = Candidate.objects.only("pair_id", "side").get(pk=pk)
     others = (
         Candidate.objects.rendered()
-        .filter(pair_id=row.pair_id, side=row.side, phash__isnull=False)
-        .exclude(pk=pk)
+        .filter(pair_id=candidate.pair_id, side=candidate.side, phash__isnull=False)
+        .exclude(pk=candidate.pk)
         .order_by("pk")
         .values_list("pk", "phash")
     )

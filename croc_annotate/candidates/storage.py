@@ -87,11 +87,29 @@ def read_file(name: str) -> bytes:
     return data
 
 
+def delete_file(name: str) -> None:
+    """Delete one file; one that is gone already is no error. Raises while the storage is away."""
+    default_storage.delete(name)
+
+
+def abort_uploads(names: set[str]) -> int:
+    """End uploads in parts that were broken off: S3 keeps their parts, unseen and paid for.
+
+    Returns how many; always 0 where files lie in a folder.
+    """
+    bucket = getattr(default_storage, "bucket", None)
+    if bucket is None:
+        return 0
+    begun = [upload for upload in bucket.multipart_uploads.all() if upload.object_key in names]
+    for upload in begun:
+        upload.abort()
+    return len(begun)
+
+
 def delete_files(names: Iterable[str]) -> None:
-    """Delete files that no row needs; a file that is gone already is no error."""
+    """Delete files that no row needs, as far as the storage is there; `leftovers` tries again."""
     for name in names:
         try:
-            default_storage.delete(name)
+            delete_file(name)
         except storage_errors():
-            # Nothing depends on it: `manage.py check_images` finds what stayed behind.
             logger.warning("Could not delete the unused file %s", name, exc_info=True)

@@ -97,9 +97,17 @@ def preview(data: bytes, side: int = PREVIEW_SIDE) -> bytes:
 def derive(data: bytes, *, max_pixels: int = MAX_PIXELS) -> Derived:
     """Facts, display copy and preview from a single decoding; raises BadImageError."""
     opened, mode = _open_checked(data, max_pixels)
-    picture = to_rgb(opened)
+    return _derived(data, opened.format or "", mode, to_rgb(opened))
+
+
+def derive_encoded(data: bytes, picture: Image.Image) -> Derived:
+    """As `derive`, for a PNG that was encoded from `picture` (mode RGB) just now."""
+    return _derived(data, "PNG", picture.mode, picture)
+
+
+def _derived(data: bytes, image_format: str, mode: str, picture: Image.Image) -> Derived:
     return Derived(
-        facts=_facts(data, opened.format or "", mode, picture),
+        facts=_facts(data, image_format, mode, picture),
         display=_encode(picture, quality=95),
         preview=_preview_of(picture, PREVIEW_SIDE),
         blank=blank_reason(picture),

@@ -86,7 +86,7 @@ def test_a_worker_that_lost_its_claim_stores_nothing(settings) -> None:
 def test_files_of_an_attempt_that_died_are_removed_by_the_next(settings, after_files: int) -> None:
     candidate = waiting()
     names = services.fresh_names(".png")
-    assert services._announce(candidate.pk, names, "")
+    assert services._announce(candidate.pk, names, "") == []
     for name in list(names)[:after_files]:
         services.write_file(name, b"half a fi")
     stored = services.store_image(candidate=candidate, data=factories.png_bytes(), provenance={})
@@ -105,7 +105,7 @@ def test_a_worker_that_comes_back_after_its_replacement_started_stores_nothing(s
         services.write_file(name, b"late")
     stored = services.store_image(candidate=candidate, data=factories.png_bytes(), provenance={})
     facts = services.imagefiles.inspect_image(factories.png_bytes())
-    assert not services._settle(candidate.pk, slow, facts, {})
+    assert not services._settle(candidate, slow, facts, {})
     candidate.refresh_from_db()
     assert candidate.image == stored.image
     assert candidate.sha256 == stored.sha256

@@ -81,6 +81,14 @@ def test_errors_in_a_row_stop_instead_of_failing_everything() -> None:
         next(outcomes)
 
 
+def test_a_stop_ends_it_after_the_batch_at_hand() -> None:
+    done: list[int] = []
+    batches = FittingBatches(Memory(holds=9, batch=2))
+    for outcome in batches.render("t", range(8), stopped=lambda: len(done) >= 3):
+        done.append(outcome.seed)  # noqa: PERF401 - asked between the outcomes
+    assert done == [0, 1, 2, 3]
+
+
 def test_the_fake_and_the_protocol_agree() -> None:
     assert isinstance(Noise(GeneratorSpec("n", "m", RenderSettings())), Pipeline)
 

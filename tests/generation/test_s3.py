@@ -21,7 +21,8 @@ from PIL import Image
 from croc_annotate.candidates.models import Candidate
 from croc_annotate.candidates.services import store_image
 from croc_annotate.candidates.serving import image_response
-from croc_annotate.candidates.storage import read_file, write_file
+from croc_annotate.candidates.storage import read_file, storage_errors, write_file
+from croc_annotate.candidates.tasks import sweep_left_files
 from croc_annotate.lib.hashing import sha256_bytes
 from generation.patience import patiently
 from tests import factories
@@ -149,6 +150,42 @@ def test_a_connection_lost_in_the_middle_leaves_no_half_image(bucket: Bucket, af
     assert stored.state == "rendered"
     assert sha256_bytes(read_file(stored.image)) == stored.sha256 == sha256_bytes(data)
     assert bucket.names == {stored.image, stored.display, stored.preview}
+
+
+def test_an_upload_in_parts_that_was_broken_off_is_ended_and_its_parts_are_freed(
+    bucket: Bucket,
+) -> None:
+    candidate = factories.make_candidate(rendered=False)
+    bucket.proxy.cut_after = 9_000_000  # after the first part of 8 MB
+    with pytest.raises(storage_errors()):
+        store_image(candidate=candidate, data=big_png(), provenance={})
+    candidate.refresh_from_db()
+    begun = bucket.direct.list_multipart_uploads(Bucket=bucket.name)["Uploads"]
+    assert [upload["Key"] for upload in begun] == [candidate.image]
+    bucket.proxy.join()
+    patiently(lambda: store_image(candidate=candidate, data=big_png(), provenance={}), limit=60)
+    assert sweep_left_files() == 0  # its names are kept in mind for an hour
+    assert "Uploads" not in bucket.direct.list_multipart_uploads(Bucket=bucket.name)
+    candidate.refresh_from_db()
+    assert candidate.state == "rendered"
+    assert bucket.names == {candidate.image, candidate.display, candidate.preview}
+
+
+def test_an_upload_that_the_store_completes_after_its_sender_gave_up_is_removed(
+    bucket: Bucket,
+) -> None:
+    candidate = factories.make_candidate(rendered=False)
+    bucket.proxy.cut_after = 200_000
+    with pytest.raises(storage_errors()):
+        store_image(candidate=candidate, data=big_png(), provenance={})
+    candidate.refresh_from_db()
+    late = candidate.image
+    bucket.proxy.join()
+    store_image(candidate=candidate, data=factories.png_bytes(), provenance={})
+    bucket.direct.put_object(Bucket=bucket.name, Key=late, Body=b"late")
+    sweep_left_files()
+    candidate.refresh_from_db()
+    assert bucket.names == {candidate.image, candidate.display, candidate.preview}
 
 
 @pytest.mark.field_case(19)

@@ -20,6 +20,7 @@ from croc_annotate.candidates.models import Candidate, Generator
 from croc_annotate.candidates.planning import plan_candidates, request_candidates
 from croc_annotate.candidates.seeds import parse_seeds
 from croc_annotate.candidates.services import retry_failed
+from croc_annotate.candidates.tasks import sweep_left_files
 from croc_annotate.lib.progress import progress
 from croc_annotate.prompts.models import Category, ContrastPair
 from generation.catalogue import find_generator
@@ -143,6 +144,7 @@ class Command(BaseCommand):
             ) from error
         finally:
             worker.close()
+        sweep_left_files()
         return {"rendered_now": worker.heart.images_done, "failed_now": failed}
 
     # -- what is said -----------------------------------------------------------------
