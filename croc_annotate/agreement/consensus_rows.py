@@ -9,46 +9,58 @@ import numpy as np
 from croc_annotate.agreement.models import ItemConsensus
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from croc_annotate.agreement.modelling import ConsensusTable
     from croc_annotate.annotation.models import Campaign
+
+# Items that are compared and written together: memory does not grow with the campaign.
+_BLOCK = 20_000
+_FIELDS = (
+    "state", "verified_by", "n_accept", "n_reject", "n_unsure", "posterior", "complete",
+)  # fmt: skip
 
 
 def store_consensus(campaign: Campaign, table: ConsensusTable) -> int:
     """Bring ItemConsensus in line with ``table``; writes changed rows only, returns how many."""
-    posterior = np.round(table.posterior, 3)
-    old = {
-        row[0]: row[1:]
-        for row in ItemConsensus.objects.filter(campaign=campaign).values_list(
-            "item_id", "state", "verified_by", "n_accept", "n_reject", "n_unsure", "posterior",
-            "complete",
+    written = 0
+    for start in range(0, table.item_id.size, _BLOCK):
+        changed = list(_changed(campaign, table, slice(start, start + _BLOCK)))
+        ItemConsensus.objects.bulk_create(
+            changed,
+            batch_size=2_000,
+            update_conflicts=True,
+            unique_fields=["item"],
+            update_fields=list(_FIELDS),
         )
-    }  # fmt: skip
+        written += len(changed)
+    return written
+
+
+def _changed(campaign: Campaign, table: ConsensusTable, block: slice) -> Iterator[ItemConsensus]:
+    """The rows of a block of items (they stand in the order of their ids) that are not stored so."""
+    items = table.item_id[block].tolist()
+    stored = ItemConsensus.objects.filter(
+        campaign=campaign, item_id__gte=items[0], item_id__lte=items[-1]
+    )
+    old = {row[0]: row[1:] for row in stored.values_list("item_id", *_FIELDS)}
+    roles, candidates = table.text_role[block].tolist(), table.candidate_id[block].tolist()
+    rows = zip(items, candidates, roles, _values(table, block), strict=True)
+    for item, candidate, role, values in rows:
+        if old.get(item) != values:
+            yield ItemConsensus(
+                item_id=item, campaign=campaign, candidate_id=candidate, text_role=role,
+                **dict(zip(_FIELDS, values, strict=True)),
+            )  # fmt: skip
+
+
+def _values(table: ConsensusTable, block: slice) -> Iterator[tuple[object, ...]]:
+    """The values of each item's row, in the order of the fields."""
+    posterior = [
+        None if value != value else value for value in np.round(table.posterior[block], 3).tolist()
+    ]
     columns = [
         table.state, table.verified_by, table.n_accept, table.n_reject, table.n_unsure,
-        posterior, table.complete,
     ]  # fmt: skip
-    listed = [column.tolist() for column in columns]
-    listed[5] = [None if value != value else value for value in listed[5]]
-    new = zip(*listed, strict=True)
-    roles, candidates = table.text_role.tolist(), table.candidate_id.tolist()
-    changed = [
-        ItemConsensus(
-            item_id=item, campaign=campaign, candidate_id=candidate, text_role=role,
-            state=values[0], verified_by=values[1], n_accept=values[2], n_reject=values[3],
-            n_unsure=values[4], posterior=values[5], complete=values[6],
-        )
-        for item, candidate, role, values in zip(
-            table.item_id.tolist(), candidates, roles, new, strict=True
-        )
-        if old.get(item) != values
-    ]  # fmt: skip
-    ItemConsensus.objects.bulk_create(
-        changed,
-        batch_size=2_000,
-        update_conflicts=True,
-        unique_fields=["item"],
-        update_fields=[
-            "state", "verified_by", "n_accept", "n_reject", "n_unsure", "posterior", "complete",
-        ],
-    )  # fmt: skip
-    return len(changed)
+    listed = [column[block].tolist() for column in columns]
+    return zip(*listed, posterior, table.complete[block].tolist(), strict=True)

@@ -23,7 +23,7 @@ from croc_annotate.agreement.effects import effect
 from croc_annotate.agreement.forms import PeriodForm
 from croc_annotate.agreement.pages import base_context, required_campaign
 from croc_annotate.agreement.people_pages import named, shown
-from croc_annotate.agreement.snapshots import current_statistics
+from croc_annotate.agreement.snapshots import current_statistics, is_small
 from croc_annotate.agreement.waiting import waits_for_statistics
 from croc_annotate.annotation.models import Judgement, Purpose, Verdict
 from croc_annotate.annotation.services import reinstate_judgements, set_aside_judgements
@@ -152,18 +152,27 @@ def set_aside(request: HttpRequest, pk: int) -> HttpResponse:
         return _to_person(campaign, who)
     if request.method == "POST" and "confirm" in request.POST:
         return _carry_out(request, campaign, who, form)
-    reinstate = form.cleaned_data["act"] == "reinstate"
-    found = effect(
-        campaign=campaign, annotator_id=who.pk, period=form.period(), reinstate=reinstate
-    )
     context = base_context(request, campaign, "annotators") | {
         "who": who,
         "form": form,
-        "reinstate": reinstate,
-        "effect": found,
-        "comparison": _comparison(found),
+        "reinstate": form.cleaned_data["act"] == "reinstate",
     }
-    return render(request, "agreement/set_aside.html", context)
+    part = "part" in request.GET
+    if part or "now" in request.GET or request.method == "POST" or is_small(campaign):
+        context |= _effect_context(campaign, who, form)
+    # In a large campaign the page is there at once and fetches the effect when it is computed.
+    template = "agreement/_effect.html" if part else "agreement/set_aside.html"
+    return render(request, template, context)
+
+
+def _effect_context(campaign: Campaign, who: User, form: PeriodForm) -> Context:
+    found = effect(
+        campaign=campaign,
+        annotator_id=who.pk,
+        period=form.period(),
+        reinstate=form.cleaned_data["act"] == "reinstate",
+    )
+    return {"effect": found, "comparison": _comparison(found)}
 
 
 def _carry_out(

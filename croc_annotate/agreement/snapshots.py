@@ -55,7 +55,7 @@ def current_statistics(
     now = now or timezone.now()
     found = newest(campaign, kind)
     if found is None:
-        if wait or _is_small(campaign):
+        if wait or is_small(campaign):
             compute_statistics(campaign=campaign, now=now)
         else:
             _renew_behind(campaign)
@@ -72,7 +72,8 @@ def current_statistics(
     return found
 
 
-def _is_small(campaign: Campaign) -> bool:
+def is_small(campaign: Campaign) -> bool:
+    """Whether a pass over the campaign's judgements is quick enough to be waited for."""
     return Judgement.objects.filter(campaign=campaign)[: FEW_JUDGEMENTS + 1].count() <= (
         FEW_JUDGEMENTS
     )
@@ -80,7 +81,7 @@ def _is_small(campaign: Campaign) -> bool:
 
 def _renew_behind(campaign: Campaign) -> None:
     """Ask a worker; where the broker does not answer, what is there is shown as of its time."""
-    if settings.CELERY_TASK_ALWAYS_EAGER and not _is_small(campaign):
+    if settings.CELERY_TASK_ALWAYS_EAGER and not is_small(campaign):
         # Without a broker the task would run here and now, and the visitor would wait for it.
         threading.Thread(
             target=_renew_in_thread, args=(campaign,), daemon=True, name=f"statistics-{campaign.pk}"

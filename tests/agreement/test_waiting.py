@@ -75,3 +75,17 @@ def test_without_a_broker_a_thread_computes_them(monkeypatch, settings):
         if thread.name == name:
             thread.join(timeout=60)
     assert current_statistics(campaign=judged.campaign, kind="overview").data["judgements"] == 6
+
+
+def test_the_effect_of_setting_aside_comes_after_the_page_of_a_large_campaign(asked, client):
+    judged = judged_campaign(["aaa", "rrr"])
+    client.force_login(make_user("admin"))
+    address = f"/agreement/annotators/{judged.raters[0].pk}/set-aside/?act=set_aside&reason=x"
+    page = client.get(address).content.decode()
+    assert f'data-fragment="{address.replace("&", "&amp;")}&amp;part=1"' in page
+    assert 'name="confirm"' not in page
+    part, whole = client.get(f"{address}&part=1"), client.get(f"{address}&now=1")
+    assert b"<html" not in part.content
+    for reply in (part, whole):
+        assert b'name="confirm"' in reply.content
+        assert b"2 judgements of 2 items" in reply.content

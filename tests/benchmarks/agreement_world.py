@@ -11,6 +11,7 @@ import os
 import resource
 import statistics
 import sys
+import threading
 import time
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "croc_annotate.settings")
@@ -28,8 +29,16 @@ PAGES = {
     "rules": "/agreement/rules/",
     "review": "/review/",
     "images": "/agreement/images/?state=disputed",
+    "images of a person": "/agreement/images/?annotator=bench017&verdict=accept",
+    "images by hash": "/agreement/images/?hash=00ab",
+    "set aside, its effect": "/agreement/annotators/{person}/set-aside/?act=set_aside&reason=x",
+    "set aside, computed": "/agreement/annotators/{person}/set-aside/?act=set_aside&reason=x&now=1",
+    "bulk review": "/review/bulk/?kind=disputed&category=counting",
     "images, deep": "/agreement/images/?after={deep}",
     "log": "/agreement/log/",
+    "browse": "/images/",
+    "prompts": "/prompts/",
+    "pair": "/prompts/p/counting_7/",
     "API agreement": "/api/v1/campaigns/bench/agreement/",
     "API consensus": "/api/v1/campaigns/bench/consensus/?state=accepted",
 }
@@ -77,14 +86,40 @@ def measure_pages(campaign) -> None:
     deep = items[items.count() // 3]
     client = Client()
     client.force_login(admin)
+    first_visit(client)
     for name, path in PAGES.items():
-        url, took = path.format(person=person, deep=deep), []
+        url, took, cpu = path.format(person=person, deep=deep), [], []
         for _ in range(8):
-            start = time.perf_counter()
+            start, used = time.perf_counter(), time.process_time()
             reply = client.get(url)
             took.append(time.perf_counter() - start)
+            cpu.append(time.process_time() - used)
             assert reply.status_code == 200, (url, reply.status_code)
-        tell(f"page {name}", statistics.median(took[1:]), worst=max(took[1:]))
+        kb = len(reply.content) // 1024
+        middle = statistics.median(took[1:])
+        tell(
+            f"{'page ' if 'computed' not in name else ''}{name}",
+            middle,
+            worst=max(took[1:]),
+            cpu=statistics.median(cpu[1:]),
+            kb=kb,
+        )
+
+
+def first_visit(client) -> None:
+    """What a visitor gets before anything is computed, and until the numbers are there."""
+    from croc_annotate.agreement.models import StatisticsSnapshot
+
+    StatisticsSnapshot.objects.all().delete()
+    client.get("/accounts/profile/")  # what any first page of a process costs is not measured
+    start = time.perf_counter()
+    reply = client.get("/agreement/")
+    tell("page overview, nothing computed yet", time.perf_counter() - start)
+    assert reply.status_code == 202, reply.status_code
+    for thread in threading.enumerate():
+        if thread.name.startswith("statistics-"):
+            thread.join()
+    tell("the numbers are there after", time.perf_counter() - start)
 
 
 def main() -> None:
