@@ -4,8 +4,14 @@ import { bottomAxis, fit, leftAxis, linear, linked, show, textWidth } from "./co
 import { d3 } from "./d3.js";
 import { dropEmpty } from "./intervals.js";
 
-/** Place labels beside their points, each moved down until it covers none placed before. */
-function spread(points, right, gap = 13) {
+// A label further from its point than this would be read as another point's.
+const FARTHEST = 40;
+
+/**
+ * Place labels beside their points, each moved down until it covers none placed before; where a
+ * crowd would push one too far, or out of the plot, the point keeps its name for the hover only.
+ */
+function spread(points, right, bottom, gap = 13) {
   const placed = [];
   for (const point of [...points].sort((a, b) => a.py - b.py)) {
     const width = textWidth(point.name);
@@ -17,7 +23,8 @@ function spread(points, right, gap = 13) {
     // or this would never end.
     for (let hit = placed.find(covers); hit; hit = placed.find(covers))
       point.ly = hit.y + gap + 0.25;
-    placed.push({ from, to: from + width, y: point.ly });
+    point.crowded = point.ly - point.py > FARTHEST || point.ly > bottom - 4;
+    if (!point.crowded) placed.push({ from, to: from + width, y: point.ly });
   }
 }
 
@@ -65,8 +72,10 @@ export function draw(context, data, title) {
   const room = (right - left) * 0.48;
   const place = (p) => ({ ...p, name: fit(p.label, room), px: x(p.x), py: y(p.y), ly: y(p.y) });
   const placed = known.map(place);
-  const named = placed.length <= 16 ? placed.filter((p) => !p.unnamed) : [];
-  spread(named, right);
+  const candidates = placed.length <= 16 ? placed.filter((p) => !p.unnamed) : [];
+  spread(candidates, right);
+  // A label far from its point, or on the axis, names the wrong thing: hovering tells it.
+  const named = candidates.filter((p) => Math.abs(p.ly - p.py) <= 42 && p.ly < bottom - 4);
   for (const p of placed) {
     const g = linked(svg, p.href, p.label);
     g.append("circle")
@@ -75,7 +84,7 @@ export function draw(context, data, title) {
       .attr("cy", p.py)
       .attr("r", placed.length > 200 ? 2.5 : 4.5)
       .attr("fill-opacity", placed.length > 60 ? 0.6 : 1);
-    if (named.includes(p)) {
+    if (named.includes(p) && !p.crowded) {
       g.append("text")
         .attr("x", p.px + (p.before ? -9 : 9))
         .attr("y", p.ly)
