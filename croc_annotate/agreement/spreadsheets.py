@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from croc_annotate.agreement.models import ItemConsensus
+from croc_annotate.agreement.models import Adjudication, ItemConsensus
+from croc_annotate.agreement.reading import pseudonyms
 from croc_annotate.agreement.snapshots import current_statistics
 from croc_annotate.agreement.wording import COUNTS, NUMBERS
 
@@ -119,11 +120,42 @@ def _pairs(campaign: Campaign) -> Iterator[Line]:
                 yield [first, people[j], common, raw, data["cohen_kappa"][i][j]]
 
 
+def _decisions(campaign: Campaign) -> Iterator[Line]:
+    """Every decision of reviewers, also those replaced or taken back; people by pseudonym."""
+    fields = {
+        "pair": "candidate__pair__slug",
+        "version": "candidate__pair__version",
+        "side": "candidate__side",
+        "generator": "candidate__generator__slug",
+        "seed": "candidate__seed",
+        "sha256": "candidate__sha256",
+        "text_role": "text_role",
+        "verdict": "verdict",
+        "reason": "reason",
+        "note": "note",
+        "blind": "blind",
+        "second_wanted": "second_wanted",
+        "created_at": "created_at",
+        "confirmed_at": "confirmed_at",
+        "superseded_at": "superseded_at",
+    }
+    yield [*fields, "reviewer", "confirmed_by"]
+    rows = Adjudication.objects.filter(campaign=campaign).order_by("id")
+    people = {
+        pk for pair in rows.values_list("reviewer_id", "confirmed_by_id") for pk in pair if pk
+    }
+    names = dict(zip(sorted(people), pseudonyms(campaign, sorted(people)), strict=True))
+    wanted = rows.values_list(*fields.values(), "reviewer_id", "confirmed_by_id")
+    for *values, reviewer, second in wanted.iterator(chunk_size=2_000):
+        yield [*values, names[reviewer], names.get(second, "")]
+
+
 SHEETS = {
     "agreement": Sheet(_agreement),
     "overview": Sheet(_overview),
     "rules": Sheet(_rules),
     "consensus": Sheet(_consensus),
     "pairs": Sheet(_pairs),
+    "decisions": Sheet(_decisions),
     "annotators": Sheet(_annotators, admins_only=True),
 }

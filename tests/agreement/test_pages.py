@@ -185,7 +185,7 @@ def test_the_wall_finds_an_image_by_the_beginning_of_its_hash(client, admin):
 
 
 @pytest.mark.parametrize(
-    "kind", ["agreement", "overview", "rules", "consensus", "pairs", "annotators"]
+    "kind", ["agreement", "overview", "rules", "consensus", "pairs", "annotators", "decisions"]
 )
 def test_everything_can_be_had_as_csv(client, admin, kind):
     judged_campaign(WORDS, slug="main")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+
 import pytest
 from django.db import connection, transaction
 from django.urls import reverse
@@ -329,3 +332,18 @@ def test_two_people_who_never_agree_send_every_item_to_review(reviewer):
     judged = judged_campaign(["ar", "ra"] * 6, min_judgements=2)
     compute_statistics(campaign=judged.campaign)
     assert sorted(queue(judged, reviewer)) == sorted(item.pk for item in judged.items)
+
+
+def test_all_decisions_can_be_downloaded_without_names(client, reviewer):
+    judged = disputed(2)
+    post(client, "decide", judged.items[0], verdict="accept", reason="clear", note='says "three"')
+    post(client, "decide", judged.items[0], verdict="reject", reason="detail")
+    reply = client.get(reverse("agreement:csv", args=["decisions"]))
+    text = b"".join(reply.streaming_content).decode()
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [row["verdict"] for row in rows] == ["accept", "reject"]
+    assert rows[0]["note"] == 'says "three"'
+    assert rows[0]["superseded_at"]
+    assert not rows[1]["superseded_at"]
+    assert rows[0]["reviewer"] == rows[1]["reviewer"]
+    assert reviewer.username not in text
