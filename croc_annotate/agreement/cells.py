@@ -33,8 +33,9 @@ def reasons_in(rows: Row) -> str:
         for name, reason in row["undefined"].items():
             title = str(NUMBERS[name][0]) if name in NUMBERS else name
             places.setdefault(f"{title} – {reason}", []).append(label)
+    everywhere = _("everywhere")
     return "; ".join(
-        f"{what} ({', '.join(labels) if len(labels) < len(rows) else _('everywhere')})"
+        f"{what} ({', '.join(labels) if len(labels) < len(rows) else everywhere})"
         for what, labels in places.items()
     )
 
