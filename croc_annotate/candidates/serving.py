@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from django.conf import settings
 from django.core.files.storage import FileSystemStorage, default_storage
@@ -30,7 +30,7 @@ _CACHE_SECONDS = 86_400
 
 def image_response(request: HttpRequest, *, name: str) -> HttpResponseBase:
     """The file under a storage name; raises Http404 when it is not there."""
-    if not isinstance(default_storage, FileSystemStorage):
+    if not settings.X_ACCEL_PREFIX and not isinstance(default_storage, FileSystemStorage):
         return _signed(name)
     etag = f'"{PurePosixPath(name).stem}"'
     unchanged = get_conditional_response(request, etag=etag)
@@ -51,8 +51,16 @@ def _signed(name: str) -> HttpResponseBase:
 
 def _accelerated(name: str) -> HttpResponseBase:
     response = HttpResponse(content_type=_mime(name))
-    response["X-Accel-Redirect"] = settings.X_ACCEL_PREFIX.rstrip("/") + "/" + quote(name)
+    response["X-Accel-Redirect"] = settings.X_ACCEL_PREFIX.rstrip("/") + "/" + _behind(name)
     return response
+
+
+def _behind(name: str) -> str:
+    """Where nginx finds the file: on its disk, or in a store that browsers need not reach."""
+    if isinstance(default_storage, FileSystemStorage):
+        return quote(name)
+    signed = urlsplit(default_storage.url(name))
+    return f"{signed.path.lstrip('/')}?{signed.query}"
 
 
 def _ourselves(name: str) -> HttpResponseBase:

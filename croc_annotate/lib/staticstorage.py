@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.contrib.staticfiles.storage import StaticFilesStorage
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
 
@@ -9,3 +10,9 @@ class ModuleAwareStaticStorage(CompressedManifestStaticFilesStorage):  # type: i
     """Rewrites ``import`` paths in JavaScript modules, so that a release never mixes versions."""
 
     support_js_module_import_aggregation = True
+
+    def url(self, name: str | None, force: bool = False) -> str:
+        """The hashed address; the plain one before ``collectstatic`` (demo, development)."""
+        if not self.hashed_files:
+            return str(StaticFilesStorage.url(self, name))
+        return str(super().url(name, force))

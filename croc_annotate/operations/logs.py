@@ -12,6 +12,23 @@ request_id: ContextVar[str] = ContextVar("request_id", default="")
 EXTRA = ("method", "route", "status", "ms", "task")
 
 
+class RouteOnly(logging.Filter):
+    """Puts the route's pattern in place of the address, which may hold a secret or an id.
+
+    Django's own loggers write "Not Found: /join/<secret>" and the like.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Change the record; every record passes."""
+        request = getattr(record, "request", None)
+        path = getattr(request, "path", "")
+        if path and isinstance(record.args, tuple):
+            match = getattr(request, "resolver_match", None)
+            route = f"/{match.route}" if match else "(no such page)"
+            record.args = tuple(route if value == path else value for value in record.args)
+        return True
+
+
 class JsonFormatter(logging.Formatter):
     """One JSON object a line: time (UTC), level, logger, message, request id, named extras."""
 

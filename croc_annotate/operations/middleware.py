@@ -48,7 +48,7 @@ class RequestLogMiddleware:
         route = match.route if match else "(none)"
         if route in QUIET:
             return
-        traffic.count_response(status=response.status_code)
+        traffic.count_response(status=response.status_code, seconds=seconds)
         level = logging.ERROR if response.status_code >= 500 else logging.INFO
         logger.log(
             level,

@@ -17,7 +17,8 @@ from prometheus_client.registry import Collector
 from croc_annotate import __version__
 from croc_annotate.annotation.models import Assignment, Campaign, Item, Judgement
 from croc_annotate.candidates.models import Candidate, Worker
-from croc_annotate.operations.traffic import responses_by_class
+from croc_annotate.operations.failures import task_failures, tasks_waiting
+from croc_annotate.operations.traffic import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,20 +41,21 @@ class DatabaseCollector(Collector):
         yield from self._queue()
         yield from self._answers()
         yield from self._images()
-        yield self._responses()
+        yield from self._tasks()
 
     def _queue(self) -> Iterator[Metric]:
         family = GaugeMetricFamily(
             "croc_queue_places", "Judgements that can still be handed out", labels=["campaign"]
         )
-        rows = (
+        free = dict(
             Item.objects.waiting()
-            .filter(campaign__in=Campaign.objects.open())
-            .values_list("campaign__slug")
+            .values_list("campaign")
             .annotate(free=Sum(F("needed") - F("leased")))
+            .order_by()
         )
-        for slug, free in rows:
-            family.add_metric([slug], free)
+        # An open campaign with nothing left says 0: a number that is not there alarms nobody.
+        for pk, slug in Campaign.objects.open().values_list("pk", "slug"):
+            family.add_metric([slug], free.get(pk, 0))
         yield family
         live = Assignment.objects.live(self.at).aggregate(n=Count("pk"), oldest=Min("created_at"))
         yield GaugeMetricFamily("croc_leases", "Live leases", value=live["n"])
@@ -88,17 +90,23 @@ class DatabaseCollector(Collector):
         ).count()
         yield GaugeMetricFamily("croc_workers", "Workers that report", value=alive)
 
-    def _responses(self) -> Metric:
-        family = CounterMetricFamily(
-            "croc_http_responses", "Responses of this process by status", labels=["status"]
+    def _tasks(self) -> Iterator[Metric]:
+        failed = CounterMetricFamily(
+            "croc_task_failures", "Background tasks that ended in an error", labels=["task"]
         )
-        for status, count in sorted(responses_by_class().items()):
-            family.add_metric([status], count)
-        return family
+        for task, count in sorted(task_failures().items()):
+            failed.add_metric([task], count)
+        yield failed
+        waiting = GaugeMetricFamily(
+            "croc_tasks_waiting", "Background tasks that no worker has taken", labels=["queue"]
+        )
+        for queue, count in tasks_waiting().items():
+            waiting.add_metric([queue], count)
+        yield waiting
 
 
 def exposition() -> bytes:
     """All metrics as text."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(DatabaseCollector(timezone.now()))
-    return generate_latest(registry)
+    return generate_latest(registry) + generate_latest(counted())

@@ -2,13 +2,15 @@
 
 Run in a process of its own. Each browser claims items, fetches their images, thinks, and sends
 answers with keys of its own; what fails is sent again under the same keys, as the judging page
-does. Prints one JSON document with every key that was answered.
+does. Prints one JSON document with every key that was answered. Moments are those of the
+machine's monotonic clock, which all processes share and no jump of the day's time touches.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import json
 import sys
 import time
@@ -28,6 +30,7 @@ class Browser:
         self.times: dict[str, list[float]] = {"claim": [], "answers": [], "image": []}
         self.failures: Counter[str] = Counter()
         self.bad_moments: list[float] = []
+        self.stored_moments: list[float] = []
         self.keys: list[str] = []
         self.outbox: list[dict[str, Any]] = []
         self.statuses: Counter[str] = Counter()
@@ -79,6 +82,8 @@ class Browser:
         if not self.outbox:
             return
         reply = await self.call("answers", {"answers": self.outbox[:50]})
+        if reply:
+            self.stored_moments.append(time.perf_counter())
         for result in (reply or {}).get("results", []):
             self.statuses[result["status"]] += 1
             self.outbox = [a for a in self.outbox if a["client_key"] != result["client_key"]]
@@ -160,6 +165,12 @@ def percentile(values: list[float], share: float) -> float:
     return 1000 * ordered[min(int(share * len(ordered)), len(ordered) - 1)] if ordered else 0.0
 
 
+def longest_gap(moments: list[float]) -> float:
+    """The longest time in which no answer of anybody was stored."""
+    ordered = sorted(moments)
+    return max((b - a for a, b in itertools.pairwise(ordered)), default=0.0)
+
+
 async def load(given: argparse.Namespace, sessions: list[str]) -> dict[str, Any]:
     """All browsers at once."""
     browsers = [
@@ -175,7 +186,9 @@ async def load(given: argparse.Namespace, sessions: list[str]) -> dict[str, Any]
         "unsent": sum(len(b.outbox) for b in browsers),
         "statuses": dict(sum((b.statuses for b in browsers), Counter())),
         "failures": dict(sum((b.failures for b in browsers), Counter())),
-        "trouble_seconds": moments[-1] - moments[0] if moments else 0.0,
+        "first_failure": moments[0] if moments else None,
+        "last_failure": moments[-1] if moments else None,
+        "longest_gap": longest_gap([m for b in browsers for m in b.stored_moments]),
         "image_bytes": sum(b.image_bytes for b in browsers),
     }
     for name in ("claim", "answers", "image"):

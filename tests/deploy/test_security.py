@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -96,3 +98,111 @@ def test_no_template_holds_inline_script_or_style(page: Path):
     assert re.findall(r"<style\b", text) == []
     assert re.findall(r"\sstyle=", text) == []
     assert re.findall(r"\son[a-z]+=\"", text) == []
+
+
+def test_passwords_are_hashed_slowly():
+    from django.conf import global_settings
+    from django.contrib.auth.hashers import PBKDF2PasswordHasher
+
+    from croc_annotate import settings as ours
+
+    assert not hasattr(ours, "PASSWORD_HASHERS")
+    assert global_settings.PASSWORD_HASHERS[0].endswith("PBKDF2PasswordHasher")
+    assert PBKDF2PasswordHasher.iterations >= 1_000_000
+
+
+def test_cookies_travel_by_https_only_and_not_to_scripts(tmp_path: Path):
+    """Asked of the settings as a server with a name of its own reads them."""
+    wanted = "SESSION_COOKIE_SECURE SESSION_COOKIE_HTTPONLY CSRF_COOKIE_SECURE SECURE_SSL_REDIRECT"
+    run = subprocess.run(
+        [sys.executable, "-c", "import django; django.setup();"
+         "from django.conf import settings as s;"
+         f"print([getattr(s, n) for n in '{wanted}'.split()], s.SECURE_HSTS_SECONDS,"
+         "s.SESSION_COOKIE_SAMESITE)"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+        env={
+            "PATH": "/usr/bin:/bin", "DJANGO_SETTINGS_MODULE": "croc_annotate.settings",
+            "SECRET_KEY": "x" * 50, "ALLOWED_HOSTS": "annotate.example.org",
+            "DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3",
+            "STATIC_ROOT": str(tmp_path / "static"),
+        },
+    )  # fmt: skip
+    assert run.stdout.strip() == "[True, True, True, True] 31536000 Lax"
+
+
+# --- no code from data ---------------------------------------------------------------------------
+SOURCES = [p for name in ("croc_annotate", "generation") for p in (ROOT / name).rglob("*.py")]
+# May turn bytes into code; `yaml.load` and `torch.load` only without their safe forms.
+UNSAFE = {
+    ("pickle", "load"), ("pickle", "loads"), ("marshal", "loads"), ("joblib", "load"),
+    ("shelve", "open"), ("dill", "loads"), ("cloudpickle", "loads"), ("yaml", "load"),
+    ("yaml", "unsafe_load"), ("os", "system"),
+}  # fmt: skip
+
+
+def calls(path: Path):
+    """(name of the object, name of the function, keywords) of each call in a file."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call):
+            keywords = {k.arg: getattr(k.value, "value", k.value) for k in node.keywords}
+            if isinstance(node.func, ast.Attribute):
+                yield getattr(node.func.value, "id", "?"), node.func.attr, keywords
+            elif isinstance(node.func, ast.Name):
+                yield "", node.func.id, keywords
+
+
+def test_nothing_makes_code_of_data():
+    found = [
+        f"{path.relative_to(ROOT)}: {thing}.{name}"
+        for path in SOURCES
+        for thing, name, _ in calls(path)
+        if (thing, name) in UNSAFE or (thing == "" and name in {"eval", "exec"})
+    ]
+    # Rows that only this site writes; they are part of no backup (croc_annotate/operations/backup.py).
+    assert [f for f in found if "benchmark/prepared.py: pickle.loads" not in f] == []
+
+
+def test_checkpoints_are_read_as_tensors_and_no_repository_runs_its_code():
+    loads = [
+        k for p in SOURCES for thing, name, k in calls(p) if (thing, name) == ("torch", "load")
+    ]
+    assert loads
+    assert all(keywords.get("weights_only") is True for keywords in loads)
+    for path in SOURCES:
+        for _, name, keywords in calls(path):
+            assert not keywords.get("trust_remote_code"), f"{path}: {name}"
+            assert not keywords.get("allow_pickle"), f"{path}: {name}"
+
+
+class Payload:
+    """What a hostile pickle does when it is read by an unguarded reader."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.mkdir, (str(self.path),)
+
+
+def test_a_hostile_checkpoint_does_not_run(tmp_path: Path):
+    torch = pytest.importorskip("torch")
+    from croc_annotate.benchmark.metrics.checkpoint_files import read_weights
+
+    marker = tmp_path / "it-ran"
+    torch.save({"weight": Payload(marker)}, tmp_path / "pytorch_model.bin")
+    with pytest.raises(Exception, match=r"(?i)weights.only|unpickl|unsupported"):
+        read_weights(tmp_path, ["weight"])
+    assert not marker.exists()
+
+
+def test_a_hostile_backup_leaves_its_folder_alone_and_unpickles_nothing():
+    from croc_annotate.operations.backup import tables
+
+    assert "benchmark.preparedresult" not in {m._meta.label_lower for m in tables()}
+    binary = [
+        f"{model._meta.label}.{field.name}"
+        for model in tables()
+        for field in model._meta.concrete_fields
+        if field.get_internal_type() == "BinaryField"
+    ]
+    assert binary == []

@@ -1,0 +1,152 @@
+"""A hundred people for five minutes at the size of a real study, then every fault under load.
+
+    make soak ARGS=tests/deploy/test_soak.py
+
+writes the table of docs/operations.md to .bench/faults.md. SOAK_SECONDS (300) and
+SOAK_FAULT_SECONDS (90) make it shorter for a first look.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.deploy import faults
+from tests.deploy.study import Fault, Study, judge_through, running_study
+from tests.deploy.topology import ROOT, Topology, find_nginx
+
+pytestmark = [
+    pytest.mark.soak,
+    pytest.mark.skipif(find_nginx() is None, reason="no nginx: install Debian's nginx-light"),
+    pytest.mark.timeout(3600),
+]
+SECONDS = float(os.environ.get("SOAK_SECONDS", "300"))
+FAULT_SECONDS = float(os.environ.get("SOAK_FAULT_SECONDS", "90"))
+AWAY = min(30.0, FAULT_SECONDS / 3)
+PEOPLE, THINK = 100, 2.0
+SIZE = {"candidates": 80_000, "judgements": 150_000, "people": PEOPLE}
+TABLE = ROOT / ".bench" / "faults.md"
+HEAD = (
+    "| fault | answers sent = stored | what the people saw | longest time without a stored "
+    "answer | last failure after the cause was over | p99 of claim, answers, image |\n"
+    "|---|---|---|---|---|---|\n"
+)
+
+
+def find_faketime() -> Path | None:
+    """libfaketime for programs with threads."""
+    found = sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
+    return found[0] if found else None
+
+
+@pytest.fixture(scope="module", autouse=True)
+def table() -> None:
+    TABLE.parent.mkdir(exist_ok=True)
+    TABLE.write_text(HEAD)
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
+    topology = Topology(folder=tmp_path_factory.mktemp("soak"))
+    with running_study(topology, **SIZE) as running:
+        yield running
+
+
+@pytest.fixture
+def small_disk() -> Iterator[Path]:
+    """A disk of 1.5 GB in memory, for the database only."""
+    if os.geteuid():
+        pytest.skip("only root may mount a small disk (tmpfs)")
+    folder = Path(tempfile.mkdtemp(prefix="croc-disk-"))
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1500m,mode=755", "tmpfs", folder],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if mounted.returncode:
+        pytest.skip(f"no small disk here: {mounted.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+    folder.rmdir()
+
+
+def seen(failures: dict[str, int]) -> str:
+    """What failed, in the words of the table."""
+    names = {"claim": "next items", "answers": "answers", "image": "images", "session": "sign-ins"}
+    parts = []
+    for what, count in sorted(failures.items(), key=lambda item: -item[1]):
+        name, status = what.split()
+        kind = "no reply" if status == "0" else status
+        parts.append(f"{names[name]} asked again ×{count} ({kind})")
+    return "; ".join(parts) or "nothing"
+
+
+def note(fault: Fault, report: dict[str, Any]) -> None:
+    """One line of the table, printed and kept."""
+    waits = ", ".join(f"{report[name]['p99']:.0f}" for name in ("claim", "answers", "image"))
+    line = (
+        f"| {fault.name} | {report['sent']:,} = {report['sent']:,} | {seen(report['failures'])} | "
+        f"{report['longest_gap']:.1f} s | {report['back']:.1f} s | {waits} ms |"
+    )
+    print(f"\n{line}")
+    with TABLE.open("a") as file:
+        file.write(line + "\n")
+
+
+def under_load(study: Study, fault: Fault, seconds: float = FAULT_SECONDS) -> dict[str, Any]:
+    report = judge_through(study, fault, seconds=seconds, think=THINK, people=PEOPLE)
+    note(fault, report)
+    return report
+
+
+def test_a_hundred_people_judge_without_an_error(study: Study):
+    report = under_load(study, faults.none(), SECONDS)
+    assert report["failures"] == {}
+    assert set(report["statuses"]) == {"stored"}
+    images, sent, python = study.image_traffic()
+    print(f"{images} images: {sent:,} bytes from nginx, {python:,} from Python (headers)")
+    assert images > report["sent"] * 0.9
+    assert python < images * 1500 < sent
+
+
+@pytest.mark.parametrize(
+    ("fault", "back"),
+    [
+        (faults.postgres_crashes(5), 15),
+        (faults.redis_crashes(5), 15),
+        (faults.web_worker_killed(), 15),
+        (faults.store_refuses(AWAY), 5),
+    ],
+    ids=lambda value: value.name if isinstance(value, Fault) else "",
+)
+def test_a_fault_under_load_loses_nothing(study: Study, fault: Fault, back: float):
+    report = under_load(study, fault)
+    assert report["back"] < back
+
+
+def test_a_full_disk_loses_nothing(small_disk: Path, tmp_path: Path):
+    topology = Topology(folder=tmp_path, postgres_folder=small_disk / "postgres")
+    with running_study(topology, **SIZE) as study:
+        report = under_load(study, faults.disk_full(small_disk, AWAY))
+        assert report["failures"], "the fault was not felt"
+        assert report["back"] < 30
+
+
+def test_a_clock_that_jumps_loses_nothing(tmp_path: Path):
+    faketime = find_faketime()
+    if faketime is None:
+        pytest.skip("no libfaketime: install Debian's faketime")
+    topology = Topology(folder=tmp_path, faketime=faketime)
+    with running_study(topology, **SIZE) as study:
+        under_load(study, faults.clock_jumps(AWAY))
+
+
+def test_a_silent_s3_store_loses_nothing(tmp_path: Path):
+    topology = Topology(folder=tmp_path, with_s3=True)
+    with running_study(topology, **SIZE) as study:
+        under_load(study, faults.store_refuses(AWAY))
