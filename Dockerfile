@@ -25,10 +25,10 @@ COPY templates templates
 COPY static static
 COPY deploy deploy
 ENV STATIC_ROOT=/app/static-collected MEDIA_ROOT=/data/media
-RUN mkdir -p /app/.local /data/media \
-    && SECRET_KEY=only-for-collecting-static-files-at-build-time python manage.py collectstatic --noinput \
-    && rm -rf /app/.local/* \
-    && chown -R croc: /data /app/.local
+# New volumes take over the owner of these folders. Static files are collected when the
+# installation starts (prepare_site): a volume would hide those of a newer image.
+RUN mkdir -p /app/.local /app/.cache /app/static-collected /data/media \
+    && chown -R croc: /data /app/.local /app/.cache /app/static-collected
 USER croc
 EXPOSE 8000
 CMD ["gunicorn", "croc_annotate.wsgi", "-c", "deploy/gunicorn.conf.py"]

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from typing import Any
+
+# Each worker counts in a file of its own here; /metrics adds them up.
+os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", tempfile.mkdtemp(prefix="croc-metrics-"))
 
 bind = os.environ.get("GUNICORN_BIND", "127.0.0.1:8000")
 workers = int(os.environ.get("WEB_WORKERS", "2"))
@@ -18,3 +23,10 @@ keepalive = 75
 worker_tmp_dir = "/dev/shm"  # noqa: S108
 accesslog = None
 forwarded_allow_ips = os.environ.get("FORWARDED_ALLOW_IPS", "127.0.0.1")
+
+
+def child_exit(server: Any, worker: Any) -> None:
+    """Forget the gauges of a worker that ended; its counts stay."""
+    from prometheus_client import multiprocess
+
+    multiprocess.mark_process_dead(worker.pid)
