@@ -51,10 +51,10 @@ def read_ratings(path: Path) -> list[RatingRow]:
     reader = csv.DictReader(
         io.StringIO(text, newline=""), delimiter="\t" if "\t" in head else ",", strict=True
     )
-    missing = [name for name in COLUMNS if name not in (reader.fieldnames or [])]
-    if missing:
-        raise RatingFileError(f"{path.name} lacks the column {', '.join(missing)}.")
     try:
+        missing = [name for name in COLUMNS if name not in (reader.fieldnames or [])]
+        if missing:
+            raise RatingFileError(f"{path.name} lacks the column {', '.join(missing)}.")
         raw = [(reader.line_num, row) for row in reader]
     except csv.Error as error:
         raise RatingFileError(f"line {reader.line_num}: {error}") from error

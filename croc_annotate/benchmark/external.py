@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Final
@@ -58,6 +59,10 @@ def _rows(path: Path) -> list[tuple[dict[str, str], dict[str, object]]]:
             return [_row(path, reader.line_num, row) for row in reader]
     except OSError as error:
         raise ExternalResultError(f"{path}: cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise ExternalResultError(f"{path}: is not UTF-8 (byte {error.start}).") from error
+    except csv.Error as error:
+        raise ExternalResultError(f"{path}: is no table: {error}.") from error
 
 
 def _row(path: Path, line: int, row: dict[str, str]) -> tuple[dict[str, str], dict[str, object]]:
@@ -78,9 +83,12 @@ def _row(path: Path, line: int, row: dict[str, str]) -> tuple[dict[str, str], di
 
 def _number(where: str, text: str) -> float:
     try:
-        return float(text)
+        value = float(text)
     except ValueError as error:
-        raise ExternalResultError(f"{where}: value {text!r} is no number.") from error
+        raise ExternalResultError(f"{where}: value {text[:80]!r} is no number.") from error
+    if not math.isfinite(value):
+        raise ExternalResultError(f"{where}: value {text[:80]!r} is not finite.")
+    return value
 
 
 def _date(where: str, text: str) -> date | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from croc_annotate.benchmark.correlation import group_codes
+from croc_annotate.lib.jsontext import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,7 +86,7 @@ def image_names(path: Path, graded: GradedSet) -> list[tuple[str, str]]:
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = parse_json(path.read_bytes(), nan=True)
     except OSError as error:
         raise HumanFileError(f"{path}: cannot be read: {error.strerror}.") from error
     except ValueError as error:

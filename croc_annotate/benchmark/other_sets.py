@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from croc_annotate.benchmark.retrieving import RetrievalSet, build_set
+from croc_annotate.lib.jsontext import parse_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -118,11 +118,13 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except OSError as error:
         raise SetFileError(f"{path}: cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise SetFileError(f"{path}: is not UTF-8 (byte {error.start}).") from error
 
 
 def _object(line: str, path: Path, number: int) -> dict[str, Any]:
     try:
-        entry = json.loads(line)
+        entry = parse_json(line)
     except ValueError as error:
         raise SetFileError(f"{path}, line {number}: is not JSON: {error}") from error
     if not isinstance(entry, dict):
@@ -132,7 +134,7 @@ def _object(line: str, path: Path, number: int) -> dict[str, Any]:
 
 def _json(path: Path) -> Any:
     try:
-        return json.loads(_text(path))
+        return parse_json(_text(path))
     except ValueError as error:
         raise SetFileError(f"{path}: is not JSON: {error}") from error
 

@@ -150,7 +150,7 @@ def _read_file(path: Path) -> _File:
 
 def _parse(data: bytes, path: Path, side: SideName) -> pa.Table:
     head = data[: data.find(b"\n") if b"\n" in data else len(data)]
-    names = [n.strip().strip('"') for n in head.decode("utf-8-sig").split("\t")]
+    names = [n.strip().strip('"') for n in head.decode("utf-8-sig", "replace").split("\t")]
     scores = [n for n in names if n.endswith(SUFFIXES[side])]
     _check_columns(names, scores, path, side)
     text = dict.fromkeys(("id", "prompt", "contrast"), pa.dictionary(pa.int32(), pa.string()))

@@ -7,11 +7,12 @@ does not say is read from the file's name, `counting_7___prompt___FLUX_1_dev___i
 from __future__ import annotations
 
 import csv
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
+
+from croc_annotate.lib.jsontext import NotJsonError, parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -121,8 +122,8 @@ def _json_records(path: Path, lines: Iterable[str]) -> Iterator[tuple[int, Mappi
         if not line.strip():
             continue
         try:
-            fields = json.loads(line)
-        except json.JSONDecodeError as error:
+            fields = parse_json(line)
+        except NotJsonError as error:
             raise ManifestError([f"{path.name}, line {number}: {error}"]) from error
         if not isinstance(fields, dict):
             raise ManifestError([f"{path.name}, line {number}: not an object"])
@@ -134,7 +135,7 @@ def _table_records(path: Path, lines: Iterable[str]) -> Iterator[tuple[int, Mapp
     reader = csv.DictReader(lines, delimiter="\t" if tabs else ",", strict=True)
     if "file" not in (reader.fieldnames or []):
         found = ", ".join(reader.fieldnames or []) or "nothing"
-        raise ManifestError([f"{path.name}: no column 'file' (found: {found})"])
+        raise ManifestError([f"{path.name}: no column 'file' (found: {found[:200]})"])
     for fields in reader:
         yield reader.line_num, fields
 

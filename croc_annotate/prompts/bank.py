@@ -110,6 +110,8 @@ def _json(text: str, place: str = "") -> Any:
         raise _FormError(f"is not JSON: {error.msg}", where) from error
     except RecursionError as error:
         raise _FormError("is nested too deeply", place) from error
+    except ValueError as error:
+        raise _FormError("has a number of too many digits", place) from error
 
 
 def _object(value: Any, place: str) -> _Object:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from croc_annotate.lib.imagefiles import BadImageError, inspect_image
+from croc_annotate.lib.jsontext import parse_json
 from croc_annotate.releases.export.workdir import file_sha256
 from croc_annotate.releases.published import (
     METADATA_NAME,
@@ -85,7 +86,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest; raises NotAnExportError."""
     path = folder / "manifest.json"
     try:
-        found = json.loads(path.read_bytes())
+        found = parse_json(path.read_bytes())
         if not isinstance(found["files"], list) or not isinstance(found["counts"], dict):
             raise NotAnExportError(f"{path}: not the manifest of an export")
     except FileNotFoundError as error:

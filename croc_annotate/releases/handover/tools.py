@@ -10,6 +10,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from croc_annotate.lib.jsontext import parse_json
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
@@ -247,11 +249,13 @@ def _list(path: Path) -> list[dict[str, Any]]:
     try:
         text = path.read_bytes().decode("utf-8-sig")
         if text.lstrip().startswith("["):
-            values = json.loads(text)
+            values = parse_json(text)
         else:
-            values = [json.loads(line) for line in text.splitlines() if line.strip()]
+            values = [parse_json(line) for line in text.splitlines() if line.strip()]
     except (UnicodeDecodeError, ValueError) as error:
         raise AnswerFileError(f"{path.name}: not JSON ({error})") from error
+    if not values:
+        raise AnswerFileError(f"{path.name}: holds no task")
     if not all(isinstance(value, dict) for value in values):
         raise AnswerFileError(f"{path.name}: holds something else than tasks")
     return list(values)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from croc_annotate.lib.jsontext import parse_json
 from croc_annotate.prompts.rules import CATEGORIES
 from croc_annotate.releases.archives import HostileArchiveError, safe_path
 from croc_annotate.releases.export.workdir import file_sha256
@@ -201,7 +202,7 @@ def _manifest(root: Path) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
 
 def _parsed_manifest(path: Path, prefix: str) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
     try:
-        found = json.loads(path.read_bytes())
+        found = parse_json(path.read_bytes())
         hashes = {
             str(entry["path"]).removeprefix(prefix): str(entry["sha256"])
             for entry in found["files"]
