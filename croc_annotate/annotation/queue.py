@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import OuterRef, Q, Subquery
+from django.db.models import Exists, OuterRef, Q, Subquery
 
 from croc_annotate.annotation.choosing import (
     ITEM_COLUMNS,
@@ -20,6 +20,7 @@ from croc_annotate.annotation.choosing import (
     Draft,
     display,
     fill,
+    gold_place,
     is_grid,
     not_touched,
     not_touched_by,
@@ -31,6 +32,7 @@ from croc_annotate.annotation.models import (
     Assignment,
     AssignmentState,
     Item,
+    Mode,
     Purpose,
 )
 from croc_annotate.annotation.spacing import Seen
@@ -118,17 +120,26 @@ def ask_held(person: Participation, count: int) -> Question[Any]:
     if not person.gold_at or person.handed_out + count < person.gold_at:
         held = prepared("held", 2, _held)
         return Question(held, values)
+    grid = person.campaign.mode == Mode.GRID
+    pairs = padded([0, *{seen.pair for seen in window_of(person).last()}])
     categories = padded(person.categories) if person.categories else []
     rows = prepared(
-        ("held and gold", len(categories)),
-        2 + len(categories),
+        ("held and gold", grid, len(pairs), len(categories)),
+        2 + len(pairs) + len(categories),
         lambda: _with_leases(
             _mine()
             .values("item_id")
-            .union(_next_gold_item([text(2 + i) for i in range(len(categories))]), all=True)
+            .union(
+                _next_gold_item(
+                    near=[whole(2 + i) for i in range(len(pairs))],
+                    categories=[text(2 + len(pairs) + i) for i in range(len(categories))],
+                    grid=grid,
+                ),
+                all=True,
+            )
         ),
     )
-    return Question(rows, [*values, *categories])
+    return Question(rows, [*values, *pairs, *categories])
 
 
 def _mine() -> QuerySet[Assignment]:
@@ -184,11 +195,20 @@ def _plan_gold(person: Participation, after: int) -> None:
         )
 
 
-def _next_gold_item(categories: list[str]) -> QuerySet[Any, Any]:
-    """The first gold item, in the campaign's order, that this person was not asked yet."""
-    golds = Item.objects.filter(campaign_id=whole(1), purpose=Purpose.GOLD)
+def _next_gold_item(*, near: list[int], categories: list[str], grid: bool) -> QuerySet[Any, Any]:
+    """The first gold item, in the campaign's order, that may come to this person now.
+
+    Gold keeps its distance from the other side of its pair as all items do. In a grid it comes
+    with open images of its own text: alone on its screen it could be told apart.
+    """
+    golds = Item.objects.filter(campaign_id=whole(1), purpose=Purpose.GOLD).exclude(
+        pair_id__in=near
+    )
     if categories:
         golds = golds.filter(pair__category_id__in=categories)
+    if grid:
+        company = Item.objects.waiting().filter(campaign_id=whole(1), group=OuterRef("group"))
+        golds = golds.filter(Exists(not_touched_by(company, whole(0))))
     first = not_touched_by(golds, whole(0)).order_by("position").values("id")[:1]
     return Item.objects.filter(pk=Subquery(first)).values("id")
 
@@ -247,7 +267,7 @@ def _with_gold(draft: Draft) -> list[Item]:
     if is_grid(draft):
         place = int(stable_unit(person.campaign.seed, "grid", gold.pk, person.pk) * len(items))
     else:
-        place = min(max(person.gold_at - person.handed_out - 1, 0), len(items))
+        place = gold_place(draft)
     items.insert(place, gold)
     return items
 

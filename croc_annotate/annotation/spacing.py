@@ -45,6 +45,10 @@ class Window:
     distance: int
     seen: list[Seen] = field(default_factory=list)
 
+    def last(self) -> list[Seen]:
+        """Screens within the campaign's distance, however long ago."""
+        return self.seen[-self.distance :] if self.distance else []
+
     def near(self, now: int) -> list[Seen]:
         """Screens that are too near for the same pair to come again."""
         return self._last(self.distance, now, FORGOTTEN_SECONDS)

@@ -15,6 +15,7 @@ from croc_annotate.annotation.models import (
     Purpose,
     Qualification,
 )
+from croc_annotate.annotation.ordering import smallest_gap
 from croc_annotate.annotation.people import give_consent, read_guideline
 from croc_annotate.annotation.services import (
     edit_campaign,
@@ -125,6 +126,53 @@ def test_in_grid_mode_gold_comes_with_images_of_its_own_text():
             return
         answer_many(campaign, person, [(h, "accept") for h in claim.items])
     pytest.fail("the gold item never came")
+
+
+def test_in_grid_mode_gold_of_another_text_comes_when_the_first_texts_are_through():
+    """A gold item whose text has no open image left must not keep the others from coming."""
+    campaign = make_open_campaign(
+        pairs=8, seeds=4, mode="grid", gold_rate=0.3, gold_spacing=1, min_distance=1
+    )
+    lonely = add_known(campaign, 1, purpose="gold")  # first in order, of a text without work
+    bank = list({item.pair_id: item.pair for item in campaign.items.work()}.values())
+    golds = [
+        make_known_item(
+            campaign=campaign, candidate=image, verdict="accept", purpose="gold", now=NOW
+        )
+        for image in make_images(bank[:4], sides=("prompt",), first_seed=50)
+    ]
+    [person] = make_annotators(1)
+    asked = set()
+    while claim := take(campaign, person, 4).items:
+        assert len({h.item.group for h in claim}) == 1
+        golden = [h.item.pk for h in claim if h.item.purpose == Purpose.GOLD]
+        assert len(claim) > len(golden)  # never alone: it would be told apart
+        asked |= set(golden)
+        answer_many(campaign, person, [(h, "accept") for h in claim])
+    assert len(asked & {item.pk for item in golds}) >= 3
+    assert not asked & {item.pk for item in lonely}
+    assert_sound(campaign)
+
+
+@pytest.mark.parametrize("batch", [1, 6])
+def test_gold_keeps_the_distance_of_its_pair_too(batch):
+    campaign = make_open_campaign(
+        pairs=30, seeds=2, gold_rate=0.25, gold_spacing=1, min_distance=8, min_judgements=1
+    )
+    bank = list({item.pair_id: item.pair for item in campaign.items.work()}.values())
+    for image in make_images(bank, sides=("prompt",), first_seed=50):
+        make_known_item(
+            campaign=campaign, candidate=image, verdict="accept", purpose="gold", now=NOW
+        )
+    [person] = make_annotators(1)
+    screens = []
+    for _ in range(100 // batch):
+        claim = take(campaign, person, batch).items
+        screens += [(h.item.pair_id, h.item.purpose) for h in claim]
+        answer_many(campaign, person, [(h, "accept") for h in claim])
+    assert sum(purpose == Purpose.GOLD for _, purpose in screens) >= 15
+    assert smallest_gap([pair for pair, _ in screens]) >= 8
+    assert_sound(campaign)
 
 
 @pytest.mark.field_case(25)

@@ -84,6 +84,27 @@ def test_pictures_are_judged_by_touch(browser, live_server, world, sign_in, prob
     phone.close()
 
 
+def test_a_text_with_many_pictures_comes_in_screens_of_the_campaigns_size(grid):
+    judge = grid(images=26, per_text=26, grid_size=6)
+    text, seen, sizes = judge.text, [], []
+    while sum(sizes) < 26:
+        judge.wait_for_item()
+        sizes.append(tiles(judge).count())
+        seen += [source(judge, i) for i in range(sizes[-1])]
+        judge.press(*"j" * sizes[-1])
+        assert judge.text == text
+        judge.press("Enter")
+        judge.page.wait_for_function(
+            "(src) => !document.querySelector('.tile img')"
+            " || document.querySelector('.tile img').getAttribute('src') !== src",
+            arg=seen[-sizes[-1]],
+        )
+    judge.page.wait_for_selector("#judge[data-end=finished]")
+    judge.wait_for_state("saved", 0)
+    assert len(set(seen)) == len(judge.judgements()) == 26
+    assert max(sizes) <= 6
+
+
 @pytest.mark.field_case(11)
 def test_the_same_verdict_twice_is_one_answer(grid):
     judge = grid()

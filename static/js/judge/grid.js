@@ -185,7 +185,7 @@ export class GridView {
 
   next() {
     if (this.tiles.length || this.locked) return;
-    const group = this.page.ahead.takeGroup();
+    const group = this.page.ahead.takeGroup(Number(this.root.dataset.gridSize) || 12);
     this.page.ahead.fill();
     if (group) this.show(group);
     else this.wait();

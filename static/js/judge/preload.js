@@ -116,12 +116,16 @@ export class Ahead extends EventTarget {
     return entry;
   }
 
-  /** All items of the next text, once every one is decoded; for the grid. */
-  takeGroup() {
+  /**
+   * The next items of one text, once every one of them is decoded; for the grid. At most `most`:
+   * a text with more comes in screens of about equal size, so that none stands alone at the end.
+   */
+  takeGroup(most) {
     this.expire();
     const [first] = this.queue;
     if (!first) return null;
-    const group = this.queue.filter((entry) => entry.item.group === first.item.group);
+    const all = this.queue.filter((entry) => entry.item.group === first.item.group);
+    const group = all.slice(0, Math.ceil(all.length / Math.ceil(all.length / most)));
     if (group.some((entry) => entry.state === "loading")) return null;
     this.queue = this.queue.filter((entry) => !group.includes(entry));
     for (const entry of group) this.taken.add(entry.item.item);
