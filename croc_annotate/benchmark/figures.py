@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import logging
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
@@ -18,6 +20,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from croc_annotate.benchmark.board import Board, Entry
+
+# It tells every step of embedding a font in a PDF.
+logging.getLogger("fontTools").setLevel(logging.WARNING)
+
+_NAME_WIDTH = 30  # characters; longer names are folded
 
 # Orange, white, blue: readable for colour-blind eyes and in grey.
 DIVERGING = LinearSegmentedColormap.from_list(
@@ -40,12 +47,18 @@ _STYLE: Any = {
 
 
 def draw(board: Board, *, title: str, form: str) -> bytes:
-    """Ranking with intervals above the two heat maps; `form` is png, pdf or svg."""
+    """Ranking with intervals above the two heat maps; `form` is png, pdf or svg.
+
+    The three share one column of names on the left, folded where they are long, so that the maps
+    stand under the ranking at a size that a page of a paper can hold.
+    """
     with mpl.rc_context(_STYLE):
-        n = len(board.entries)
-        figure = Figure(figsize=(9.6, 2.6 + 0.62 * n), layout="constrained")
+        lines = [_name_lines(entry) for entry in board.entries]
+        n, tall = len(lines), 1 + 0.45 * (max(map(len, lines), default=1) - 1)
+        heights = [0.26 * tall * n + 0.55, 0.29 * tall * n + 1.15]
+        figure = Figure(figsize=(10.6, sum(heights) + 0.55), layout="constrained")
         FigureCanvasAgg(figure)
-        grid = figure.add_gridspec(2, 2, height_ratios=[0.26 * n + 0.7, 0.36 * n + 1.0])
+        grid = figure.add_gridspec(2, 2, height_ratios=heights)
         _ranking(figure.add_subplot(grid[0, :]), board)
         for column, part in enumerate(("text", "image")):
             axes = figure.add_subplot(grid[1, column])
@@ -56,6 +69,10 @@ def draw(board: Board, *, title: str, form: str) -> bytes:
         metadata = {"CreationDate": None} if form == "pdf" else {"Software": None}
         figure.savefig(out, format=form, dpi=200, metadata=metadata)
         return out.getvalue()
+
+
+def _name_lines(entry: Entry) -> list[str]:
+    return textwrap.wrap(_row_label(entry), _NAME_WIDTH, break_long_words=False) or [""]
 
 
 def _headline(board: Board, title: str) -> str:
@@ -85,15 +102,15 @@ def _ranking(axes: Axes, board: Board) -> None:
             annotation_clip=False,
         )  # fmt: skip
     axes.axvline(0.5, color=_LINE, linewidth=1, zorder=0)
-    axes.set_yticks(range(len(board.entries)), [_row_label(e) for e in board.entries])
+    axes.set_yticks(range(len(board.entries)), ["\n".join(_name_lines(e)) for e in board.entries])
     axes.set_ylim(len(board.entries) - 0.4, -0.6)
     low = min([0.45, *(b for e in board.entries if (b := _lowest(e)) is not None)])
     axes.set_xlim(low - 0.02, 1.0)
     axes.set_xlabel(
-        "accuracy, mean of the four directions (95 % interval; 0.5 is chance). "
-        "Metrics that share a letter cannot be told apart.",
-        color=_MUTED,
-    )
+        "accuracy, mean of the four directions (95 % interval; 0.5 is chance); "
+        "metrics that share a letter cannot be told apart",
+        color=_MUTED, loc="left", fontsize=8,
+    )  # fmt: skip
     _bare(axes)
     axes.grid(axis="x", color=_LINE, linewidth=0.5)
     axes.set_axisbelow(True)
@@ -107,10 +124,8 @@ def _heat_map(axes: Axes, board: Board, part: str, *, with_labels: bool) -> None
         if np.isnan(value):
             axes.text(column, row, "–", ha="center", va="center", color=_MUTED)
         else:
-            # White on the dark ends, ink elsewhere.
-            colour = "white" if abs(value) > 0.72 else _INK
-            axes.text(column, row, _signed(value), ha="center", va="center", color=colour,
-                      fontsize=7.5)  # fmt: skip
+            axes.text(column, row, _signed(value), ha="center", va="center",
+                      color=_ink_on(DIVERGING((value + 1) / 2)), fontsize=7)  # fmt: skip
     axes.axvline(len(categories) - 1.5, color="white", linewidth=3)
     axes.set_xticks(range(len(categories)), [c.replace("_", " ") for c in categories])
     axes.tick_params(axis="x", rotation=35, length=0)
@@ -118,13 +133,22 @@ def _heat_map(axes: Axes, board: Board, part: str, *, with_labels: bool) -> None
         label.set_horizontalalignment("right")
         label.set_rotation_mode("anchor")
     axes.set_yticks(
-        range(len(board.entries)), [e.label for e in board.entries] if with_labels else []
+        range(len(board.entries)),
+        ["\n".join(_name_lines(e)) for e in board.entries] if with_labels else [],
     )
     axes.tick_params(axis="y", length=0)
-    axes.set_title(f"{part.capitalize()}-based (−1 always wrong, 0 chance, 1 always right)",
-                   loc="left", fontsize=8.5)  # fmt: skip
+    axes.set_title(
+        f"{part.capitalize()}-based: −1 always wrong, 0 chance, 1 right", loc="left", fontsize=8.5
+    )
     for spine in axes.spines.values():
         spine.set_visible(False)
+
+
+def _ink_on(colour: tuple[float, float, float, float]) -> str:
+    """White or ink, whichever stands out more (relative luminance of WCAG 2)."""
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in colour[:3]]
+    luminance = sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    return "white" if luminance < 0.18 else _INK
 
 
 def _heat_row(entry: Entry, part: str, categories: tuple[str, ...]) -> list[float]:
@@ -145,7 +169,8 @@ def _lowest(entry: Entry) -> float | None:
 
 
 def _signed(value: float) -> str:
-    return f"{value:.2f}".replace("-", "−")
+    # Adding 0.0 makes −0.0 a plain zero.
+    return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")
 
 
 def _bare(axes: Axes) -> None:

@@ -132,7 +132,7 @@ def safe_cell(words: str) -> str:
 def _latex_row(entry: Entry, part: str, categories: tuple[str, ...]) -> str:
     cells = [heat(entry.result.categories[c][part]) for c in categories]
     cells.append(heat(entry.result.average[part]))
-    values = " & ".join("--" if v is None else f"${v:.2f}$" for v in cells)
+    values = " & ".join("--" if v is None else f"${round(v, 2) + 0.0:.2f}$" for v in cells)
     group = f"$^{{{entry.group}}}$" if entry.group else ""
     return rf"{escape(entry.label)}{group} & {entry.rank or '--'} & & {values} \\"
 

@@ -31,7 +31,9 @@ def digits(value: float | str | None, places: int = 3) -> str:
     all was stored already, has no images per second.
     """
     return (
-        "–" if value is None or isinstance(value, str) else f"{value:.{places}f}".replace("-", "−")
+        "–"
+        if value is None or isinstance(value, str)
+        else f"{round(value, places) + 0.0:.{places}f}".replace("-", "−")
     )
 
 

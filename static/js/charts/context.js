@@ -7,15 +7,17 @@ const pencil = document.createElement("canvas").getContext("2d");
 
 /** Width in pixels of a text at the charts' size. */
 export function textWidth(text, { bold = false } = {}) {
-  pencil.font = `${bold ? 600 : 400} 12px "Inter Variable", sans-serif`;
+  // The page's own list: while the font is not there, text is set in what stands in for it.
+  const family = getComputedStyle(document.body).fontFamily;
+  pencil.font = `${bold ? 600 : 400} 12px ${family}`;
   return pencil.measureText(text).width;
 }
 
 /** A text shortened to a width, with an ellipsis. */
-export function fit(text, width) {
-  if (textWidth(text) <= width) return text;
+export function fit(text, width, { bold = false } = {}) {
+  if (textWidth(text, { bold }) <= width) return text;
   let shorter = text;
-  while (shorter.length > 1 && textWidth(`${shorter}…`) > width) shorter = shorter.slice(0, -1);
+  while (shorter.length > 1 && textWidth(`${shorter}…`, { bold }) > width) shorter = shorter.slice(0, -1);
   return `${shorter}…`;
 }
 

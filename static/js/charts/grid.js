@@ -161,7 +161,7 @@ export function draw(context, data, title, defaults) {
     text
       .attr("dy", "0.34em")
       .attr("text-anchor", "end")
-      .text(fit(name, left - 10))
+      .text(fit(name, left - 10, { bold: true }))
       .append("title")
       .text(name);
     for (const j of data.cols.keys()) drawCell(svg, data, [i, j], place, context, scale, format);

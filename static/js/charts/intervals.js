@@ -70,7 +70,8 @@ function layout(context, data, format) {
   const { narrow, width } = context;
   const widest = (text, bold = false) =>
     d3.max(data.rows, (row) => textWidth(text(row), { bold })) || 0;
-  const valueRoom = several ? 0 : 12 + widest((row) => valueText(row, format), true);
+  const valueWidth = several ? 0 : widest((row) => valueText(row, format), true);
+  const valueRoom = several ? 0 : 12 + valueWidth;
   const nRoom = several || narrow ? 0 : 10 + widest(nText);
   const labelRoom = narrow ? 6 : Math.min(width * 0.34, 14 + widest((row) => row.label, true));
   const columns = letterColumns(groups);
@@ -84,6 +85,7 @@ function layout(context, data, format) {
     several,
     narrow,
     width,
+    valueWidth,
     valueRoom,
     nRoom,
     labelRoom,
@@ -100,14 +102,15 @@ function valueText(row, format) {
 }
 
 function drawLabel(g, group, at, place) {
-  const { narrow, labelRoom, width } = place;
+  const { narrow, labelRoom, width, valueWidth, bracketRoom } = place;
+  const room = narrow ? width - 24 - valueWidth - bracketRoom : labelRoom - 10;
   g.append("text")
     .attr("x", narrow ? 6 : labelRoom - 8)
     .attr("y", at)
     .attr("dy", "0.34em")
     .attr("text-anchor", narrow ? "start" : "end")
     .attr("class", group.rows[0].kind === "reference" ? "muted-text" : "label-strong")
-    .text(fit(group.label, narrow ? width * 0.6 : labelRoom - 10))
+    .text(fit(group.label, room, { bold: true }))
     .append("title")
     .text(group.label);
 }
