@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import platform
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -146,6 +147,11 @@ class TorchRunner:
         if offload == "model":
             self._pipe.enable_model_cpu_offload(device=self.device)
         elif offload == "sequential":
+            if self.device.type == "cpu":
+                raise PipelineError(
+                    "offload: sequential needs an accelerator; here the weights are in main memory "
+                    "anyway. Leave the setting out."
+                )
             self._pipe.enable_sequential_cpu_offload(device=self.device)
         else:
             self._pipe.to(self.device)
@@ -161,6 +167,8 @@ class TorchRunner:
                 raise PipelineError("torchao_int8 needs: pip install torchao") from error
             mapping = {part: _torchao(part, Int8WeightOnlyConfig()) for part in parts}
             return diffusers.PipelineQuantizationConfig(quant_mapping=mapping)
+        if find_spec("bitsandbytes") is None:
+            raise PipelineError(f"{kind} needs a GPU and: pip install bitsandbytes")
         options: dict[str, Any] = {"load_in_8bit": True}
         if kind == "bitsandbytes_4bit":
             options = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import signal
 import subprocess
 import sys
 import time
@@ -117,26 +118,30 @@ def test_a_worker_killed_three_times_in_the_middle_of_a_batch_loses_nothing(site
         worker = site.worker()
         site.wait(images)
         worker.kill()
-    assert Candidate.objects.requested().exists()
+        assert Candidate.objects.requested().exists()
     site.worker()
     site.wait(48)
     all_is_right(site, 48)
 
 
-def test_a_worker_that_kills_itself_in_the_middle_of_its_batch_is_made_good(site: Site) -> None:
+def test_three_workers_that_die_between_two_images_of_a_batch_are_made_good(site: Site) -> None:
+    # One image, then batches of four: the seventh is inside a batch.
     benchmark(1, kill_after=7)
-    site.generate("--queue", "--seeds", "1-10")
-    for _ in range(2):
+    site.generate("--queue", "--seeds", "1-16")
+    for _ in range(3):
         worker = site.worker()
         wait_until(
             lambda w=worker: w.process.poll() is not None, within=50, what="its end", log=site.log
         )
+        assert worker.process.returncode == -signal.SIGKILL
+        held = Candidate.objects.requested().filter(claimed_until__isnull=False)
+        assert held.exists()  # it died with a batch in its hands
     generator = Candidate.objects.first().generator
     generator.settings["extra"] = {}
     generator.save()
     site.worker()
-    site.wait(20)
-    all_is_right(site, 20)
+    site.wait(32)
+    all_is_right(site, 32)
 
 
 @pytest.mark.parametrize("forgets", [False, True], ids=["with its data", "without its data"])
