@@ -2,8 +2,8 @@
 
     make soak ARGS=tests/deploy/test_soak.py
 
-writes the table of docs/operations.md to .bench/faults.md. SOAK_SECONDS (300) and
-SOAK_FAULT_SECONDS (90) make it shorter for a first look.
+writes the table of docs/operations.md to .bench/faults.md. SOAK_SECONDS (300), SOAK_FAULT_SECONDS
+(90) and SOAK_SCALE (1.0, of 80,000 candidates) make it shorter for a first look.
 """
 
 from __future__ import annotations
@@ -30,7 +30,12 @@ SECONDS = float(os.environ.get("SOAK_SECONDS", "300"))
 FAULT_SECONDS = float(os.environ.get("SOAK_FAULT_SECONDS", "90"))
 AWAY = min(30.0, FAULT_SECONDS / 3)
 PEOPLE, THINK = 100, 2.0
-SIZE = {"candidates": 80_000, "judgements": 150_000, "people": PEOPLE}
+SCALE = float(os.environ.get("SOAK_SCALE", "1"))
+SIZE = {
+    "candidates": int(80_000 * SCALE),
+    "judgements": int(150_000 * SCALE),
+    "people": PEOPLE,
+}
 TABLE = ROOT / ".bench" / "faults.md"
 HEAD = (
     "| fault | answers sent = stored | what the people saw | longest time without a stored "

@@ -66,7 +66,7 @@ def test_of_many_images_python_sends_no_byte(study: Study):
     judge_through(study, faults.none(), seconds=2, think=0.1, people=4)
     images, sent, python = study.image_traffic()
     size = (study.topology.media / "d.png").stat().st_size
-    assert images > 10
+    assert images > 3
     assert sent > images * size
     assert python < images * 1500  # headers; the smallest image here is larger
     assert size > 1500
@@ -167,7 +167,7 @@ def study_on_s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
 def test_images_in_a_store_come_through_nginx_and_tell_nothing(study_on_s3: Study):
     judge_through(study_on_s3, faults.none(), seconds=3, think=0.1, people=4)
     images, sent, python = study_on_s3.image_traffic()
-    assert images > 10
+    assert images > 3
     assert python < images * 1500 < sent
     headers, body = fetch(study_on_s3, study_on_s3.topology.port, image_path(study_on_s3))
     assert body.startswith(b"\x89PNG")
