@@ -19,6 +19,7 @@ from croc_annotate.annotation.ordering import smallest_gap
 from croc_annotate.annotation.people import give_consent, read_guideline
 from croc_annotate.annotation.services import (
     edit_campaign,
+    expire_leases,
     make_known_item,
     open_items,
     pause_person,
@@ -234,6 +235,30 @@ def test_where_others_filled_the_place_a_reinstated_answer_is_surplus():
     # One place is filled, the other is in Bert's hands: none of Anna's answers counts again.
     assert set(Judgement.objects.filter(annotator=anna).values_list("surplus", flat=True)) == {True}
     assert Judgement.objects.counted(campaign).count() == 1
+    assert_sound(campaign)
+
+
+@pytest.mark.field_case(2)
+def test_a_surplus_answer_does_not_move_up_when_a_place_is_free_again():
+    """docs/decisions/0005: the place goes to somebody who has not judged the item."""
+    campaign = make_open_campaign(pairs=1, min_judgements=1, lease_seconds=60)
+    anna, bert, cleo = make_annotators(3)
+    late = take(campaign, anna, 2).items[0]
+    expire_leases(now=later(61))
+    held = {h.item.pk: h for h in take(campaign, bert, 2, at=62).items}
+    answer(campaign, bert, held[late.item.pk], "reject", at=63)
+    answer(campaign, anna, late, "accept", at=64)
+    row = Participation.objects.get(annotator=bert)
+    pause_person(
+        participation=row, reason="", actor=make_user("admin"), set_aside=True, now=later(70)
+    )
+    counted = Judgement.objects.counted(campaign).filter(item=late.item)
+    assert counted.count() == 0
+    assert late.item.pk not in {h.item.pk for h in take(campaign, anna, 2, at=71).items}
+    asked = {h.item.pk: h for h in take(campaign, cleo, 2, at=72).items}
+    answer(campaign, cleo, asked[late.item.pk], "accept", at=73)
+    assert [(row.annotator, row.verdict) for row in counted] == [(cleo, "accept")]
+    assert Judgement.objects.get(annotator=anna, item=late.item).surplus
     assert_sound(campaign)
 
 
