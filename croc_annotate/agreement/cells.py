@@ -32,7 +32,7 @@ def reasons_in(rows: Row) -> str:
     for label, row in rows.items():
         for name, reason in row["undefined"].items():
             title = str(NUMBERS[name][0]) if name in NUMBERS else name
-            places.setdefault(f"{title} – {reason}", []).append(label)
+            places.setdefault(f"{title} – {_(reason)}", []).append(label)
     everywhere = _("everywhere")
     return "; ".join(
         f"{what} ({', '.join(labels) if len(labels) < len(rows) else everywhere})"

@@ -77,6 +77,8 @@ def adjudicate(
 ) -> Adjudication:
     """Decide an item, or agree or disagree with a decision that waits for a second reviewer.
 
+    The same decision by the same reviewer once more changes nothing: a script may send it again.
+
     Raises ReviewRefusedError for an unknown verdict or reason, an item that is no work of
     the campaign, or a note that is missing where the reason is "other".
     """
@@ -88,6 +90,11 @@ def adjudicate(
         .filter(campaign=locked.campaign, candidate=locked.candidate, text_role=locked.text_role)
         .first()
     )
+    if current is not None and (
+        (current.reviewer_id, current.verdict, current.reason, current.note)
+        == (reviewer.pk, verdict, reason, note)
+    ):
+        return current
     if _is_confirmation(current, reviewer, verdict):
         return _confirm(current, locked, reviewer, now)
     if second_wanted is None:

@@ -42,7 +42,9 @@ def wall_rows(campaign: Campaign, wanted: Mapping[str, Any]) -> ItemConsensusQue
         if wanted.get(name) not in (None, ""):
             rows = rows.filter(**{field: wanted[name]})
     if wanted.get("hash"):
-        rows = rows.filter(candidate__sha256__startswith=wanted["hash"].lower())
+        beginning = wanted["hash"].lower()
+        # A range, not LIKE: the index serves that under any collation. No hex digit is beyond "g".
+        rows = rows.filter(candidate__sha256__gte=beginning, candidate__sha256__lt=f"{beginning}g")
     if wanted.get("annotator"):
         rows = rows.filter(item__in=_judged_by(campaign, wanted))
     return rows.order_by("pk")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 # name, short title, what it means
 NUMBERS = {
@@ -67,3 +68,19 @@ PEOPLE = {
     "run": _("Longest run of equal answers."),
     "trend": _("Agreement with the others in ten equal parts of the person's work, first to last."),
 }
+
+# Why a number is undefined, as the arithmetic says it, which knows no languages: pages translate.
+REASONS = (
+    gettext_noop("no item has two votes"),
+    gettext_noop("all votes are equal, so chance agreement cannot be told from real agreement"),
+    gettext_noop("items have different numbers of votes"),
+    gettext_noop("needs exactly two raters"),
+    gettext_noop("the model needs at least three annotators"),
+    gettext_noop("no judgement"),
+    gettext_noop("no vote"),
+    gettext_noop("no gold item answered"),
+    gettext_noop("no accepted item"),
+    gettext_noop("no accepted item with a posterior"),
+    gettext_noop("fewer than five gold votes of a kind"),
+    gettext_noop("an interval needs at least two contrast pairs"),
+)

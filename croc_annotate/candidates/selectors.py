@@ -29,7 +29,8 @@ def filter_candidates(rows: CandidateQuerySet, wanted: Mapping[str, Any]) -> Can
         "generator": lambda v: Q(generator__slug=v),
         "state": lambda v: Q(state=v),
         "seed": lambda v: Q(seed=v),
-        "hash": lambda v: Q(sha256__startswith=v.lower()),
+        # A range, not LIKE: the index serves that under any collation. No hex digit is beyond "g".
+        "hash": lambda v: Q(sha256__gte=v.lower(), sha256__lt=f"{v.lower()}g"),
         "look": lambda v: Q(near_duplicate_of__isnull=v != "near"),
         "text": lambda v: Q(pair__prompt__icontains=v) | Q(pair__contrast__icontains=v),
     }

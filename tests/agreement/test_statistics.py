@@ -6,8 +6,11 @@ from datetime import timedelta
 
 import pytest
 from django.core.cache import cache
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from croc_annotate.agreement import consensus_rows
 from croc_annotate.agreement.models import ItemConsensus, StatisticsSnapshot
 from croc_annotate.agreement.snapshots import current_statistics
 from croc_annotate.agreement.statistics import compute_statistics, renew
@@ -174,3 +177,26 @@ def test_a_snapshot_of_an_older_version_is_not_read():
         data={}, parameters={**old.parameters, "format": 0}
     )
     assert current_statistics(campaign=judged.campaign, kind="report").data["all"]
+
+
+def test_the_planner_is_told_when_many_states_were_written(monkeypatch):
+    """Without fresh statistics PostgreSQL read all 80,000 states for each page of the wall."""
+    judged = judged_campaign(["aaa", "rrr"])
+    monkeypatch.setattr(consensus_rows, "_MANY", 2)
+    with CaptureQueriesContext(connection) as first:
+        compute_statistics(campaign=judged.campaign)
+    with CaptureQueriesContext(connection) as again:
+        compute_statistics(campaign=judged.campaign)
+    told = [query["sql"].startswith("ANALYZE") for query in first.captured_queries]
+    assert any(told) == (connection.vendor == "postgresql")
+    assert not any(query["sql"].startswith("ANALYZE") for query in again.captured_queries)
+
+
+def test_states_are_written_in_blocks_and_come_out_the_same(monkeypatch):
+    judged = judged_campaign(["aaa", "aar", "rrr", "aru", "u", "rra", "aaa"])
+    compute_statistics(campaign=judged.campaign)
+    whole = list(ItemConsensus.objects.order_by("pk").values())
+    ItemConsensus.objects.all().delete()
+    monkeypatch.setattr(consensus_rows, "_BLOCK", 3)
+    compute_statistics(campaign=judged.campaign)
+    assert list(ItemConsensus.objects.order_by("pk").values()) == whole
