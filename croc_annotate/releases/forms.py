@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from croc_annotate.annotation.models import Campaign, RuleName
@@ -61,7 +62,9 @@ class ExportForm(forms.Form):
     formats = forms.MultipleChoiceField(
         label=_("Formats"),
         widget=forms.CheckboxSelectMultiple,
-        choices=[(name, f"{name} – {item.summary}") for name, item in FORMATS.items()],
+        choices=[
+            (name, format_lazy("{} – {}", name, _(item.summary))) for name, item in FORMATS.items()
+        ],
         initial=["crochum"],
     )
     image_format = forms.ChoiceField(

@@ -6,6 +6,8 @@ import gzip
 from itertools import groupby
 from typing import TYPE_CHECKING, BinaryIO, cast
 
+from django.utils.translation import gettext_noop
+
 from croc_annotate.releases.export.payloads import exported_suffix
 from croc_annotate.releases.export.tarfiles import end_of_tar, tar_file, tar_header
 from croc_annotate.releases.formats.files import write_images
@@ -31,7 +33,9 @@ class CrochumFormat:
     """One table and a folder for each category."""
 
     name = "crochum"
-    summary = "the published CROChum folder: croc_hum_metadata.tsv and <category>/<side>/<image>"
+    summary = gettext_noop(
+        "the published CROChum folder: croc_hum_metadata.tsv and <category>/<side>/<image>"
+    )
 
     def write(self, job: Job, out: WorkFolder) -> None:
         """Table first, so that a reader of the archive meets it first."""

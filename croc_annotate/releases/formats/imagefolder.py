@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from django.utils.translation import gettext_noop
+
 from croc_annotate.lib.hashing import canonical_json
 from croc_annotate.releases.columns import image_row, plain_schema
 from croc_annotate.releases.export.payloads import exported_suffix
@@ -22,7 +24,9 @@ class ImageFolderFormat:
     """Every image has its row and every row its image: the loader drops strays in silence."""
 
     name = "imagefolder"
-    summary = 'images and a metadata file a split: load_dataset("imagefolder", data_dir=…)'
+    summary = gettext_noop(
+        'images and a metadata file a split: load_dataset("imagefolder", data_dir=…)'
+    )
 
     def write(self, job: Job, out: WorkFolder) -> None:
         """Split by split: the metadata file, then the images."""

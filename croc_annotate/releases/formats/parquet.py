@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from django.utils.translation import gettext_noop
+
 from croc_annotate.releases.columns import embedded_schema, image_row
 from croc_annotate.releases.export.tables import write_image_shards
 
@@ -17,7 +19,9 @@ class ParquetFormat:
     """Row groups of at most 100 images and 32 MB, shards of at most 500 MB."""
 
     name = "parquet"
-    summary = "images and columns in Parquet shards: load_dataset(OUT) or load_dataset('parquet')"
+    summary = gettext_noop(
+        "images and columns in Parquet shards: load_dataset(OUT) or load_dataset('parquet')"
+    )
 
     def write(self, job: Job, out: WorkFolder) -> None:
         """Split by split."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from django.utils.translation import gettext_noop
+
 from croc_annotate.releases.columns import embedded_schema
 from croc_annotate.releases.export.tables import write_image_shards
 from croc_annotate.releases.formats.parquet import embedded
@@ -24,7 +26,7 @@ class SftFormat:
     """Each scored image twice: with the text that it shows, and with the one that it does not."""
 
     name = "sft"
-    summary = "Yes/No questions about the images, for fine-tuning a metric (Parquet)"
+    summary = gettext_noop("Yes/No questions about the images, for fine-tuning a metric (Parquet)")
 
     def write(self, job: Job, out: WorkFolder) -> None:
         """Split by split."""

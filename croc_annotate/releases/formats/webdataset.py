@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
+from django.utils.translation import gettext_noop
+
 from croc_annotate.lib.hashing import canonical_json, sha256_text
 from croc_annotate.releases.columns import image_row
 from croc_annotate.releases.export.tables import SHARD_BYTES
@@ -22,7 +24,7 @@ class WebDatasetFormat:
     """``<key>.<ending>`` and ``<key>.json``; the key ends at the first dot, so it holds none."""
 
     name = "webdataset"
-    summary = "tar shards of <key>.png and <key>.json for streaming"
+    summary = gettext_noop("tar shards of <key>.png and <key>.json for streaming")
 
     def write(self, job: Job, out: WorkFolder) -> None:
         """Split by split."""
