@@ -76,7 +76,7 @@ def small_disk() -> Iterator[Path]:
     if mounted.returncode:
         pytest.skip(f"no small disk here: {mounted.stderr.strip()}")
     yield folder
-    subprocess.run(["umount", folder], check=True)
+    subprocess.run(["umount", "--lazy", folder], check=True)
     folder.rmdir()
 
 
