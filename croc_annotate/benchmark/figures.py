@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # It tells every step of embedding a font in a PDF.
 logging.getLogger("fontTools").setLevel(logging.WARNING)
 
-_NAME_WIDTH = 30  # characters; longer names are folded
+_NAME_WIDTH = 34  # characters; longer names are folded
 
 # Orange, white, blue: readable for colour-blind eyes and in grey.
 DIVERGING = LinearSegmentedColormap.from_list(
@@ -47,28 +47,33 @@ _STYLE: Any = {
 
 
 def draw(board: Board, *, title: str, form: str) -> bytes:
-    """Ranking with intervals above the two heat maps; `form` is png, pdf or svg.
+    """The figure as a file; `form` is png, pdf or svg."""
+    with mpl.rc_context(_STYLE):
+        out = io.BytesIO()
+        # No date: equal boards give equal files.
+        metadata = {"CreationDate": None} if form == "pdf" else {"Software": None}
+        compose(board, title=title).savefig(out, format=form, dpi=200, metadata=metadata)
+        return out.getvalue()
+
+
+def compose(board: Board, *, title: str) -> Figure:
+    """Ranking with intervals above the two heat maps.
 
     The three share one column of names on the left, folded where they are long, so that the maps
     stand under the ranking at a size that a page of a paper can hold.
     """
-    with mpl.rc_context(_STYLE):
-        lines = [_name_lines(entry) for entry in board.entries]
-        n, tall = len(lines), 1 + 0.45 * (max(map(len, lines), default=1) - 1)
-        heights = [0.26 * tall * n + 0.55, 0.29 * tall * n + 1.15]
-        figure = Figure(figsize=(10.6, sum(heights) + 0.55), layout="constrained")
-        FigureCanvasAgg(figure)
-        grid = figure.add_gridspec(2, 2, height_ratios=heights)
-        _ranking(figure.add_subplot(grid[0, :]), board)
-        for column, part in enumerate(("text", "image")):
-            axes = figure.add_subplot(grid[1, column])
-            _heat_map(axes, board, part, with_labels=column == 0)
-        figure.suptitle(_headline(board, title), x=0.01, ha="left", fontsize=10)
-        out = io.BytesIO()
-        # No date: equal boards give equal files.
-        metadata = {"CreationDate": None} if form == "pdf" else {"Software": None}
-        figure.savefig(out, format=form, dpi=200, metadata=metadata)
-        return out.getvalue()
+    lines = [_name_lines(entry) for entry in board.entries]
+    n, tall = len(lines), 1 + 0.45 * (max(map(len, lines), default=1) - 1)
+    heights = [0.26 * tall * n + 0.55, 0.27 * tall * n + 1.15]
+    figure = Figure(figsize=(10.6, sum(heights) + 0.55), layout="constrained")
+    FigureCanvasAgg(figure)
+    grid = figure.add_gridspec(2, 2, height_ratios=heights)
+    _ranking(figure.add_subplot(grid[0, :]), board)
+    for column, part in enumerate(("text", "image")):
+        axes = figure.add_subplot(grid[1, column])
+        _heat_map(axes, board, part, with_labels=column == 0)
+    figure.suptitle(_headline(board, title), x=0.01, ha="left", fontsize=10)
+    return figure
 
 
 def _name_lines(entry: Entry) -> list[str]:
@@ -107,7 +112,7 @@ def _ranking(axes: Axes, board: Board) -> None:
     low = min([0.45, *(b for e in board.entries if (b := _lowest(e)) is not None)])
     axes.set_xlim(low - 0.02, 1.0)
     axes.set_xlabel(
-        "accuracy, mean of the four directions (95 % interval; 0.5 is chance); "
+        f"accuracy, mean of the four directions ({_interval_words(board)}; 0.5 is chance); "
         "metrics that share a letter cannot be told apart",
         color=_MUTED, loc="left", fontsize=8,
     )  # fmt: skip
@@ -136,7 +141,7 @@ def _heat_map(axes: Axes, board: Board, part: str, *, with_labels: bool) -> None
         range(len(board.entries)),
         ["\n".join(_name_lines(e)) for e in board.entries] if with_labels else [],
     )
-    axes.tick_params(axis="y", length=0)
+    axes.tick_params(axis="y", length=0, labelsize=8)
     axes.set_title(
         f"{part.capitalize()}-based: −1 always wrong, 0 chance, 1 right", loc="left", fontsize=8.5
     )
@@ -163,6 +168,15 @@ def _row_label(entry: Entry) -> str:
     return f"{place}{entry.label}{note}"
 
 
+def _interval_words(board: Board) -> str:
+    """What the lines are, or why there are none."""
+    bounds = [e.bounds[AVERAGE]["overall"] for e in board.entries if not e.reference]
+    missing = [b.reason for b in bounds if b.low is None]
+    return (
+        f"no interval: {missing[0]}" if missing and len(missing) == len(bounds) else "95 % interval"
+    )
+
+
 def _lowest(entry: Entry) -> float | None:
     low = entry.bounds[AVERAGE]["overall"].low
     return low if low is not None else entry.overall
@@ -176,4 +190,4 @@ def _signed(value: float) -> str:
 def _bare(axes: Axes) -> None:
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
-    axes.tick_params(axis="both", length=0)
+    axes.tick_params(axis="both", length=0, labelsize=8)

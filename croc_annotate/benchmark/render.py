@@ -81,26 +81,29 @@ def csv_text(board: Board, *, title: str) -> str:
 
 
 def latex(board: Board, *, title: str) -> str:
-    """A booktabs table: overall with interval and group, then text and image by category."""
+    """A booktabs table: text-, then image-based accuracy by category, AVG with its interval."""
     categories = board.layout.categories
-    spec = "lrl" + "r" * len(categories) + "r"
-    heads = " & ".join(rf"\rotatebox{{90}}{{{escape(c)}}}" for c in (*categories, "AVG"))
+    spec = "lr" + "r" * len(categories) + "rc"
+    names = (c.replace("_", " ") for c in categories)
+    heads = " & ".join(rf"\rotatebox{{90}}{{{escape(c)}}}" for c in (*names, "AVG"))
     lines = [
         f"% {escape(title)}; values on the scale -1 to 1 (0: chance), ties: {board.policy.ties}, "
         f"missing: {board.policy.missing}",
         r"% needs \usepackage{booktabs,graphicx}",
-        r"\begin{table}", r"\centering", rf"\begin{{tabular}}{{{spec}}}", r"\toprule",
+        r"\begin{table}", r"\centering\small\setlength{\tabcolsep}{4pt}",
+        rf"\begin{{tabular}}{{{spec}}}", r"\toprule",
     ]  # fmt: skip
     for part in ("text", "image"):
         lines += [
-            rf"\multicolumn{{3}}{{l}}{{\textbf{{{part}-based}}}} & {heads} \\",
+            rf"\textbf{{{part}-based}} & rank & {heads} & 95\,\% \\",
             r"\midrule",
-            *(_latex_row(entry, part, categories) for entry in board.entries),
+            *_latex_rows(board, part),
             r"\midrule" if part == "text" else r"\bottomrule",
         ]
     caption = (
-        f"Metrics on {escape(title)}: rank, group (metrics that share a letter cannot be told "
-        "apart), and accuracy on the scale from $-1$ to $1$ (0: chance)."
+        f"Metrics on {escape(title)}: accuracy by category on the scale from $-1$ to $1$ "
+        "(0: chance), AVG with its 95\\,\\% interval (bootstrap over contrast pairs). Metrics that "
+        "share a letter cannot be told apart."
     )
     lines += [r"\end{tabular}", rf"\caption{{{caption}}}", r"\end{table}"]
     return "\n".join(lines) + "\n"
@@ -129,12 +132,30 @@ def safe_cell(words: str) -> str:
     return f"'{words}" if words[:1] in {"=", "+", "-", "@", "\t", "\r"} else words
 
 
+def _latex_rows(board: Board, part: str) -> list[str]:
+    """The ranked rows, then, a little apart, those that take no rank."""
+    rows = []
+    for before, entry in zip((None, *board.entries), board.entries, strict=False):
+        if before is not None and before.rank and not entry.rank:
+            rows.append(r"\addlinespace")
+        rows.append(_latex_row(entry, part, board.layout.categories))
+    return rows
+
+
 def _latex_row(entry: Entry, part: str, categories: tuple[str, ...]) -> str:
     cells = [heat(entry.result.categories[c][part]) for c in categories]
     cells.append(heat(entry.result.average[part]))
-    values = " & ".join("--" if v is None else f"${round(v, 2) + 0.0:.2f}$" for v in cells)
+    values = " & ".join("--" if v is None else f"${_two(v)}$" for v in cells)
     group = f"$^{{{entry.group}}}$" if entry.group else ""
-    return rf"{escape(entry.label)}{group} & {entry.rank or '--'} & & {values} \\"
+    bounds = entry.bounds[AVERAGE][part]
+    low, high = heat(bounds.low), heat(bounds.high)
+    interval = "--" if low is None or high is None else f"$[{_two(low)}, {_two(high)}]$"
+    return rf"{escape(entry.label)}{group} & {entry.rank or '--'} & {values} & {interval} \\"
+
+
+def _two(value: float) -> str:
+    # Adding 0.0 makes -0.0 a plain zero.
+    return f"{round(value, 2) + 0.0:.2f}"
 
 
 def _mark(entry: Entry) -> str:
