@@ -94,6 +94,7 @@ agreement:reveal                  POST  L F . .
 
 releases:list                     GET   . . . .
 releases:new                      GET   L F F .
+releases:freezes                  GET   L F F .
 releases:compare                  GET   . . . .
 releases:detail                   GET   N N . .
 releases:export                   POST  L F F .

@@ -156,7 +156,10 @@ class ReleaseMember(models.Model):
     sort texts differently.
     """
 
-    release = models.ForeignKey(Release, on_delete=models.PROTECT, related_name="members")
+    # The constraints below are its index; a second one would only be written.
+    release = models.ForeignKey(
+        Release, on_delete=models.PROTECT, related_name="members", db_index=False
+    )
     candidate = models.ForeignKey(Candidate, on_delete=models.PROTECT, related_name="memberships")
     position = models.PositiveIntegerField()
     reason = models.CharField(max_length=16, choices=MemberReason)
@@ -184,10 +187,19 @@ class ReleaseMember(models.Model):
 
 
 class ReleaseAnnotation(models.Model):
-    """A counted judgement as it was when the release was frozen, under a pseudonym."""
+    """A counted judgement as it was when the release was frozen, under a pseudonym.
 
-    release = models.ForeignKey(Release, on_delete=models.PROTECT, related_name="annotations")
-    candidate = models.ForeignKey(Candidate, on_delete=models.PROTECT, related_name="+")
+    Written as a join with the members, whose keys the database checks: it does not check those
+    of a quarter of a million judgements one by one again, which took longer than all the rest.
+    """
+
+    release = models.ForeignKey(
+        Release, on_delete=models.PROTECT, related_name="annotations", db_index=False,
+        db_constraint=False,
+    )  # fmt: skip
+    candidate = models.ForeignKey(
+        Candidate, on_delete=models.PROTECT, related_name="+", db_constraint=False
+    )
     position = models.PositiveIntegerField()
     text_role = models.CharField(max_length=5, choices=TextRole)
     annotator = models.CharField(max_length=32)
@@ -208,13 +220,57 @@ class ReleaseAnnotation(models.Model):
         return f"annotation {self.position} of release {self.release_id}"
 
 
-class ExportState(models.TextChoices):
-    """The life of an export that was asked for on the page."""
+class JobState(models.TextChoices):
+    """The life of something that was asked for on the page and is made in the background."""
 
     WAITING = "waiting", _("Waiting")
     RUNNING = "running", _("Running")
     DONE = "done", _("Done")
     FAILED = "failed", _("Failed")
+
+
+ExportState = JobState
+UNDER_WAY = (JobState.WAITING, JobState.RUNNING)
+
+
+class ReleaseFreeze(models.Model):
+    """A release that was asked for on the page, until it is there or refused."""
+
+    name = models.CharField(max_length=80)
+    version = models.CharField(max_length=20)
+    campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="+")
+    options = models.JSONField(default=dict, help_text=_("Rule, numbers, notes, visibility."))
+    state = models.CharField(max_length=7, choices=JobState, default=JobState.WAITING)
+    error = models.TextField(blank=True)
+    release = models.OneToOneField(
+        Release, on_delete=models.PROTECT, null=True, blank=True, related_name="freeze"
+    )
+    requested_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            # Two clicks on one button are one wish.
+            models.UniqueConstraint(
+                fields=["name", "version"],
+                condition=Q(state__in=["waiting", "running"]),
+                name="release_freeze_once",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="done") | Q(release__isnull=False),
+                name="release_freeze_done_has_release",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="failed") | ~Q(error=""), name="release_freeze_failed_has_reason"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
 
 
 class ReleaseExport(models.Model):
@@ -223,7 +279,7 @@ class ReleaseExport(models.Model):
     release = models.ForeignKey(Release, on_delete=models.PROTECT, related_name="exports")
     options = models.JSONField(default=dict)
     digest = models.CharField(max_length=64, help_text=_("Of the release and the options."))
-    state = models.CharField(max_length=7, choices=ExportState, default=ExportState.WAITING)
+    state = models.CharField(max_length=7, choices=JobState, default=JobState.WAITING)
     done = models.PositiveIntegerField(default=0)
     total = models.PositiveIntegerField(default=0)
     file = models.CharField(max_length=200, blank=True, help_text=_("Storage name."))

@@ -6,6 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 from croc_annotate.lib.hashing import canonical_json
+from croc_annotate.releases.bulk import UtcText
 from croc_annotate.releases.models import ReleasePair
 from croc_annotate.releases.selectors import CHUNK, generator_records, release_facts
 
@@ -24,6 +25,9 @@ def content_sha256(release: Release) -> str:
     digest = hashlib.sha256()
     for row in _content(release):
         digest.update(canonical_json(row).encode("utf-8"))
+        digest.update(b"\n")
+    for line in _annotations(release):
+        digest.update(line)
         digest.update(b"\n")
     return digest.hexdigest()
 
@@ -48,7 +52,6 @@ def _content(release: Release) -> Iterator[Any]:
     ]  # fmt: skip
     yield from _pairs(release)
     yield from _members(release)
-    yield from _annotations(release)
 
 
 def _pairs(release: Release) -> Iterator[Any]:
@@ -74,16 +77,43 @@ def _members(release: Release) -> Iterator[Any]:
             yield ["out", *row[:11]]
 
 
-def _annotations(release: Release) -> Iterator[Any]:
-    known = set(generator_records(release))
+def _annotations(release: Release) -> Iterator[bytes]:
+    """The judgements, each with its image's name before it.
+
+    Both tables are walked side by side in the order of the files, because a join would carry
+    the same names along hundreds of thousands of times.
+    """
     rows = release.annotations.order_by("position").values_list(
-        "candidate__pair__slug", "candidate__pair__version", "candidate__side",
-        "candidate__generator__slug", "candidate__seed", "text_role", "annotator", "verdict",
-        "mode", "guideline_version", "active_ms", "at",
+        "candidate_id", "text_role", "annotator", "verdict", "mode", "guideline_version",
+        "active_ms", UtcText("at"),
     )  # fmt: skip
+    images = _image_names(release, set(generator_records(release)))
+    candidate, name = 0, ""
+    words: dict[tuple[str, ...], str] = {}
     for row in rows.iterator(chunk_size=CHUNK):
-        if row[3] not in known:
-            raise BrokenSealError(
-                f"a judgement names the generator {row[3]!r}, which is not listed"
-            )
-        yield ["judgement", *row[:11], row[11].strftime("%Y-%m-%dT%H:%M:%S.%fZ")]
+        if row[0] != candidate:
+            candidate, name = _next_image(images, row[0])
+        cells = row[1:6]
+        if cells not in words:
+            words[cells] = canonical_json(cells)[1:-1]
+        ms = "null" if row[6] is None else row[6]
+        yield f'["judgement",{name},{words[cells]},{ms},"{row[7]}"]'.encode()
+
+
+def _image_names(release: Release, known: set[str]) -> Iterator[tuple[int, str]]:
+    """Each candidate with its name as JSON; its generator must be one that the release lists."""
+    rows = release.members.order_by("position").values_list(
+        "candidate_id", "candidate__pair__slug", "candidate__pair__version", "candidate__side",
+        "candidate__generator__slug", "candidate__seed",
+    )  # fmt: skip
+    for key, *name in rows.iterator(chunk_size=CHUNK):
+        if name[3] not in known:
+            raise BrokenSealError(f"an image names the generator {name[3]!r}, which is not listed")
+        yield key, canonical_json(name)[1:-1]
+
+
+def _next_image(images: Iterator[tuple[int, str]], wanted: int) -> tuple[int, str]:
+    for key, name in images:
+        if key == wanted:
+            return key, name
+    raise BrokenSealError("a judgement stands outside the order of the images")

@@ -11,8 +11,9 @@ from django.utils import timezone
 
 from croc_annotate.accounts.services import record_audit
 from croc_annotate.agreement.consensus import Rule, RuleRefusedError
+from croc_annotate.agreement.reading import campaign_data
 from croc_annotate.agreement.selectors import campaign_consensus
-from croc_annotate.agreement.services import agreement_report
+from croc_annotate.agreement.services import report_of
 from croc_annotate.annotation.models import Judgement
 from croc_annotate.releases.freezing import (
     candidates_in_scope,
@@ -25,14 +26,20 @@ from croc_annotate.releases.models import Release, ReleaseState
 from croc_annotate.releases.sealing import content_sha256
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from datetime import datetime
 
     from croc_annotate.accounts.models import User
+    from croc_annotate.agreement.reading import CampaignData
+    from croc_annotate.agreement.selectors import ConsensusTable
     from croc_annotate.annotation.models import Campaign
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 _VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?")
+
+
+# What freezing does, in this order; the last one takes about a third of the time.
+STEPS = ("read", "decide", "members", "judgements", "agreement", "seal")
 
 
 class ReleaseRefusedError(ValueError):
@@ -52,8 +59,12 @@ def freeze_release(
     notes: str = "",
     public: bool = False,
     now: datetime | None = None,
+    step: Callable[[str], object] = lambda name: None,
 ) -> Release:
-    """Fix who is verified under a rule, with all numbers; raises ReleaseRefusedError."""
+    """Fix who is verified under a rule, with all numbers; raises ReleaseRefusedError.
+
+    ``step`` is told each of ``STEPS`` as it begins.
+    """
     check_name(name, version)
     chosen = _rule(campaign, rule, min_judgements, threshold)
     release = Release(
@@ -62,7 +73,8 @@ def freeze_release(
         parameters=_parameters(campaign, chosen, exclusive=exclusive),
     )  # fmt: skip
     with _alone(release), one_snapshot():
-        _fill(release, campaign, chosen, exclusive=exclusive)
+        _fill(release, campaign, chosen, exclusive=exclusive, step=step)
+        step("seal")
         seal(release)
         record_audit(
             actor=actor, action="release.frozen", subject_type="release", subject_id=release.pk,
@@ -99,19 +111,31 @@ def _alone(release: Release) -> Iterator[None]:
         ) from error
 
 
-def _fill(release: Release, campaign: Campaign, rule: Rule, *, exclusive: bool) -> None:
+def _fill(
+    release: Release,
+    campaign: Campaign,
+    rule: Rule,
+    *,
+    exclusive: bool,
+    step: Callable[[str], object],
+) -> None:
     """Write members, annotations and numbers of a release that is not sealed yet."""
+    step("read")
     scope = candidates_in_scope(campaign)
     if not scope:
         raise ReleaseRefusedError(
             f"campaign “{campaign.slug}” has no candidates; import or generate images first"
         )
-    table = _consensus(campaign, rule)
+    data = campaign_data(campaign)
+    step("decide")
+    table = _consensus(campaign, rule, data)
     release.is_simulated = _is_simulated(campaign)
     release.generators = generator_facts({item.generator for item in scope})
     release.save(force_insert=True)
+    step("members")
     found = store_members(release, scope, verdicts_by_candidate(table), exclusive=exclusive)
-    judgements = store_annotations(release, campaign, scope)
+    step("judgements")
+    judgements = store_annotations(release, campaign)
     release.counts = found["counts"]
     release.manifest = {
         "by_category": found["by_category"],
@@ -120,7 +144,8 @@ def _fill(release: Release, campaign: Campaign, rule: Rule, *, exclusive: bool) 
         "candidates": len(scope),
         **({"model": table.model} if rule.name == "posterior" else {}),
     }
-    release.agreement = agreement_report(campaign=campaign, by=("category", "side", "generator"))
+    step("agreement")
+    release.agreement = report_of(data, by=("category", "side", "generator"))
 
 
 def seal(release: Release) -> None:
@@ -166,6 +191,21 @@ def set_visibility(*, release: Release, public: bool, actor: User | None = None)
     return release
 
 
+def check_wishes(
+    *,
+    name: str,
+    version: str,
+    campaign: Campaign,
+    rule: str | None = None,
+    min_judgements: int | None = None,
+    threshold: float | None = None,
+    **_others: Any,
+) -> None:
+    """Raise ReleaseRefusedError for what can be refused before anything is read."""
+    check_name(name, version)
+    _rule(campaign, rule, min_judgements, threshold)
+
+
 def check_name(name: str, version: str) -> None:
     """Raise ReleaseRefusedError for a name or version that files and addresses cannot hold."""
     if not _NAME.fullmatch(name):
@@ -206,9 +246,9 @@ def _rule(
         raise ReleaseRefusedError(str(error)) from error
 
 
-def _consensus(campaign: Campaign, rule: Rule) -> Any:
+def _consensus(campaign: Campaign, rule: Rule, data: CampaignData) -> ConsensusTable:
     try:
-        return campaign_consensus(campaign=campaign, rule=rule)
+        return campaign_consensus(campaign=campaign, rule=rule, data=data)
     except RuleRefusedError as error:
         raise ReleaseRefusedError(str(error)) from error
 

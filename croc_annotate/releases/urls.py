@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from croc_annotate.releases import views
+from croc_annotate.releases import freeze_views, views
 
 app_name = "releases"
 
@@ -12,7 +12,8 @@ _ONE = "releases/<str:name>/<str:version>/"
 
 urlpatterns = [
     path("releases/", views.releases, name="list"),
-    path("releases/new/", views.new, name="new"),
+    path("releases/new/", freeze_views.new, name="new"),
+    path("releases/freezes/", freeze_views.freezes, name="freezes"),
     path("releases/compare/", views.compare, name="compare"),
     path(_ONE, views.detail, name="detail"),
     path(f"{_ONE}export/", views.export, name="export"),

@@ -9,7 +9,7 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_GET, require_POST
 
 from croc_annotate.accounts.access import admins_only, person
 from croc_annotate.accounts.models import User
@@ -19,7 +19,8 @@ from croc_annotate.releases.beside.citation import bibtex, citation_cff
 from croc_annotate.releases.comparing import compare_releases
 from croc_annotate.releases.downloads import request_export
 from croc_annotate.releases.export.options import BadOptionsError
-from croc_annotate.releases.forms import CompareForm, ExportForm, FreezeForm, WithdrawForm
+from croc_annotate.releases.forms import CompareForm, ExportForm, WithdrawForm
+from croc_annotate.releases.freeze_views import recent_freezes
 from croc_annotate.releases.models import ExportState, Release, ReleaseExport, ReleaseMember
 from croc_annotate.releases.selectors import (
     ReleaseNotFoundError,
@@ -29,8 +30,6 @@ from croc_annotate.releases.selectors import (
 )
 from croc_annotate.releases.services import (
     ReleaseRefusedError,
-    freeze_release,
-    next_version,
     set_visibility,
     withdraw_release,
 )
@@ -59,26 +58,9 @@ def _release(request: HttpRequest, name: str, version: str) -> Release:
 def releases(request: HttpRequest) -> HttpResponse:
     """All releases that the visitor may see."""
     page = Paginator(_visible(request), PER_PAGE).get_page(request.GET.get("page"))
-    return render(request, "releases/list.html", {"page_obj": page})
-
-
-@admins_only
-@require_http_methods(["GET", "POST"])
-def new(request: HttpRequest) -> HttpResponse:
-    """Freeze a release."""
-    form = FreezeForm(request.POST or None, initial={"campaign": request.GET.get("campaign")})
-    if request.method == "POST" and form.is_valid():
-        values = dict(form.cleaned_data)
-        values["version"] = values["version"] or next_version(values["name"])
-        values["rule"] = values["rule"] or None
-        try:
-            release = freeze_release(actor=person(request), **values)
-        except ReleaseRefusedError as error:
-            form.add_error(None, str(error))
-        else:
-            messages.success(request, _("%(release)s is frozen.") % {"release": release})
-            return redirect("releases:detail", release.name, release.version)
-    return render(request, "releases/new.html", {"form": form})
+    user = _user(request)
+    freezes = list(recent_freezes()) if user is not None and user.may_administer else []
+    return render(request, "releases/list.html", {"page_obj": page, "freezes": freezes})
 
 
 @require_GET

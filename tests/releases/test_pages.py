@@ -6,7 +6,6 @@ import tarfile
 import pytest
 from django.urls import reverse
 
-from croc_annotate.accounts.models import AuditEvent
 from croc_annotate.prompts.models import ContrastPair
 from croc_annotate.releases.comparing import compare_releases
 from croc_annotate.releases.downloads import request_export, run_export
@@ -73,24 +72,6 @@ def test_only_admins_change_anything(client, release, role, name):
     assert release.is_public
     assert not release.is_withdrawn
     assert not ReleaseExport.objects.exists()
-
-
-def test_an_admin_freezes_from_the_page(client, admin, world):
-    answer = client.post(
-        reverse("releases:new"),
-        {"name": "from-page", "campaign": world.campaign.pk, "rule": "unanimous",
-         "min_judgements": "3", "notes": "First try."},
-    )  # fmt: skip
-    release = Release.objects.get(name="from-page")
-    assert answer["Location"] == url("detail", release)
-    assert (release.rule, release.n_verified, release.created_by) == ("unanimous", 32, admin)
-    assert AuditEvent.objects.filter(action="release.frozen", actor=admin).exists()
-    again = client.post(
-        reverse("releases:new"),
-        {"name": "from-page", "version": "1.0.0", "campaign": world.campaign.pk},
-    )
-    assert "cannot be changed" in again.content.decode()
-    assert Release.objects.count() == 1
 
 
 def test_the_page_tells_the_whole_story(client, admin, release):
