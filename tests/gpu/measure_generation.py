@@ -22,6 +22,7 @@ from typing import Any
 
 TEXTS = ["three red apples on a white plate", "a small house without windows beside a tall tree"]
 TINY = False
+DEVICE = "cuda"  # "meta" in a test: the real sizes without their memory
 SHARED: dict[str, Any] = {}
 
 
@@ -91,7 +92,7 @@ def _on_device(build: Callable[[], Any]) -> Any:
 
     torch.set_default_dtype(torch.bfloat16)
     try:
-        with torch.device("cuda"):
+        with torch.device(DEVICE):
             return build().eval()
     finally:
         torch.set_default_dtype(torch.float32)
