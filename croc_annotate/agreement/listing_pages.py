@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _PAGE = 60
 _LOG_PAGE = 100
+_LISTED = 10
 
 
 @require_GET
@@ -107,10 +108,17 @@ def log(request: HttpRequest) -> HttpResponse:
 def _details(event: AuditEvent) -> list[tuple[str, Any]]:
     """What stands beside an event. Not `details.items` in a template: that may be a key."""
     return [
-        (key, value)
+        (key, _short(value))
         for key, value in event.details.items()
         if key != "campaign" and value not in (None, "")
     ]
+
+
+def _short(value: Any) -> Any:
+    """A bulk act names up to thousands of items: a line shows the first ones and their number."""
+    if isinstance(value, list) and len(value) > _LISTED:
+        return f"{', '.join(map(str, value[:_LISTED]))} … ({len(value):,})"
+    return ", ".join(map(str, value)) if isinstance(value, list) else value
 
 
 @require_GET

@@ -293,6 +293,7 @@ def test_the_log_shows_every_kind_of_act(client):
     for action in ("items.more_judgements", "review.revealed", "review.decided"):
         assert action in actions()
     words = page.content.decode()
+    assert f"items {judged.items[0].pk}" in words
     assert "review.revealed" in words
     assert "review.decided" in words
 
@@ -347,3 +348,14 @@ def test_all_decisions_can_be_downloaded_without_names(client, reviewer):
     assert not rows[1]["superseded_at"]
     assert rows[0]["reviewer"] == rows[1]["reviewer"]
     assert reviewer.username not in text
+
+
+def test_a_line_of_the_log_stays_short_after_a_bulk_act(client):
+    admin = make_user("admin")
+    client.force_login(admin)
+    judged = disputed(14)
+    pks = [item.pk for item in judged.items]
+    reviewing.send_back(campaign=judged.campaign, item_ids=pks, actor=admin, extra=1, note="")
+    words = client.get(reverse("agreement:log")).content.decode()
+    assert "… (14)" in words
+    assert f", {pks[-1]}" not in words
