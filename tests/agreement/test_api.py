@@ -91,6 +91,10 @@ def test_a_decision_by_script_has_the_same_rules(client, judged):
     done = client.post(url, {**values, "note": "seen"}, content_type="application/json")
     assert json.loads(done.content) == {"verdict": "accept", "in_force": True}
     assert Adjudication.objects.in_force().count() == 1
+    # Sent again, because the answer was lost on the way: nothing changes, the reply is the same.
+    again = client.post(url, {**values, "note": "seen"}, content_type="application/json")
+    assert again.content == done.content
+    assert Adjudication.objects.count() == 1
 
 
 def test_the_annotators_command_gives_the_same_rows(client, judged):

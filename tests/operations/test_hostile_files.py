@@ -273,3 +273,35 @@ def test_an_archive_that_leads_out_writes_nothing_outside(member, command, tmp_p
     file.write_bytes(gzip.compress(data) if command == "import_crochum" else data)
     complaint(Importer(command, file.name), file)
     assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == [file.name]
+
+
+MISSHAPEN = {
+    "label-studio": [
+        {"annotations": 5, "data": {"croc_key": "k"}},
+        {"annotations": [5], "data": {"croc_key": "k"}},
+        {"annotations": [{"result": 7}], "data": {"croc_key": "k"}},
+        {"annotations": [], "data": 3},
+        {"verdict": "accept", "id": 1, "annotator": []},
+    ],
+    "argilla": [
+        {"id": "k", "responses": [1]},
+        {"id": "k", "responses": {"verdict": 3}},
+        {"id": 7, "responses": {"verdict": [{"value": "accept"}]}},
+        {"id": "k", "responses": {"verdict": [{"value": {"a": 1}, "user_id": "u"}]}},
+    ],
+    "potato": [
+        {"id": "k", "label_annotations": 5},
+        {"id": "k", "label_annotations": {"verdict": [1]}},
+        {"id": "k", "label_annotations": {"verdict": {"accept": "1", "reject": "1"}}},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("tool", "entry"), [(tool, entry) for tool, rows in MISSHAPEN.items() for entry in rows]
+)
+def test_an_answer_of_another_shape_is_refused_by_its_place(tool, entry, world, tmp_path):
+    file = tmp_path / ("annotated_instances.jsonl" if tool == "potato" else "answers.json")
+    file.write_text(json.dumps(entry) if tool == "potato" else json.dumps([entry]))
+    said = complaint(Importer("import_answers", file.name, False, ("--tool", tool)), file)
+    assert re.search(r"task 1|row 1", said)

@@ -7,6 +7,7 @@ neither generator nor side.
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -90,13 +91,14 @@ class LabelStudio:
         """Tasks with annotations, or the flat rows of JSON-MIN; skipped tasks have no answer."""
         found = []
         for place, task in enumerate(_list(path), start=1):
-            if "annotations" in task:
-                found += list(self._annotations(task, place))
-            elif "verdict" in task:
-                key = _text(task, "croc_key", place)
-                found.append(
-                    Answer(key, _rater(task.get("annotator")), str(task["verdict"]), place)
-                )
+            with _shape(place):
+                if "annotations" in task:
+                    found += list(self._annotations(task, place))
+                elif "verdict" in task:
+                    key = _text(task, "croc_key", place)
+                    found.append(
+                        Answer(key, _rater(task.get("annotator")), str(task["verdict"]), place)
+                    )
         return _checked(found, path)
 
     def _annotations(self, task: dict[str, Any], place: int) -> Iterator[Answer]:
@@ -169,12 +171,13 @@ class Argilla:
         """Records as ``records.to_json`` writes them; drafts and discarded responses do not count."""
         found = []
         for place, record in enumerate(_list(path), start=1):
-            responses = (record.get("responses") or {}).get("verdict") or []
-            for response in responses:
-                if response.get("status", "submitted") == "submitted":
-                    key = _text(record, "id", place)
-                    rater = _rater(response.get("user_id"))
-                    found.append(Answer(key, rater, str(response.get("value")), place))
+            with _shape(place):
+                responses = (record.get("responses") or {}).get("verdict") or []
+                for response in responses:
+                    if response.get("status", "submitted") == "submitted":
+                        key = _text(record, "id", place)
+                        rater = _rater(response.get("user_id"))
+                        found.append(Answer(key, rater, str(response.get("value")), place))
         return _checked(found, path)
 
 
@@ -213,7 +216,8 @@ class Potato:
         found = []
         for file in files:
             for place, row in enumerate(_list(file), start=1):
-                chosen = _chosen((row.get("label_annotations") or {}).get("verdict") or {})
+                with _shape(place):
+                    chosen = _chosen((row.get("label_annotations") or {}).get("verdict") or {})
                 if not chosen:
                     continue
                 if len(chosen) > 1:
@@ -242,6 +246,19 @@ def _json(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, sort_keys=True).encode()
 
 
+@contextmanager
+def _shape(place: int) -> Iterator[None]:
+    """What the tools never write, read as what they write, is a fault of the file."""
+    try:
+        yield
+    except (TypeError, AttributeError, KeyError) as error:
+        raise AnswerFileError(f"task {place}: is not shaped as the tool writes it") from error
+
+
+# One of these names every task that a tool gives back.
+_NAMES = {"id", "instance_id", "data", "croc_key"}
+
+
 def _list(path: Path) -> list[dict[str, Any]]:
     """A JSON list or JSON lines of objects."""
     if not path.is_file() or path.stat().st_size > _MAX_FILE:
@@ -256,7 +273,7 @@ def _list(path: Path) -> list[dict[str, Any]]:
         raise AnswerFileError(f"{path.name}: not JSON ({error})") from error
     if not values:
         raise AnswerFileError(f"{path.name}: holds no task")
-    if not all(isinstance(value, dict) for value in values):
+    if not all(isinstance(value, dict) and _NAMES & set(value) for value in values):
         raise AnswerFileError(f"{path.name}: holds something else than tasks")
     return list(values)
 
