@@ -50,6 +50,7 @@ def database(request, tmp_path: Path):
         admin.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
+@pytest.mark.timeout(600)  # 20 s each where nothing else runs
 @pytest.mark.parametrize("fixture", FIXTURES, ids=lambda path: path.name)
 def test_rows_of_an_old_release_come_through_whole_and_back(fixture, database, tmp_path):
     report = upgrade(fixture, database, tmp_path)

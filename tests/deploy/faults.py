@@ -73,6 +73,16 @@ def store_refuses(seconds: float) -> Fault:
     return Fault(f"the store refuses for {seconds:g} s", act)
 
 
+def fill(file: int, folder: Path) -> None:
+    """Take all the room that there is; others may take of it meanwhile."""
+    for _ in range(50):
+        free = shutil.disk_usage(folder).free
+        if not free:
+            return
+        with contextlib.suppress(OSError):  # no space: somebody else was quicker
+            os.posix_fallocate(file, os.fstat(file).st_size, max(free // 2, 4096))
+
+
 def disk_full(folder: Path, seconds: float) -> Fault:
     """The disk of PostgreSQL has not a byte left; then somebody makes room."""
 
@@ -81,10 +91,7 @@ def disk_full(folder: Path, seconds: float) -> Fault:
         until = time.monotonic() + seconds
         with ballast.open("ab") as file:
             while time.monotonic() < until:
-                free = shutil.disk_usage(folder).free
-                if free:
-                    os.posix_fallocate(file.fileno(), file.tell(), free)
-                    file.seek(0, os.SEEK_END)
+                fill(file.fileno(), folder)
                 # Use up the log segments that were made in advance: hours of work do the same.
                 with contextlib.suppress(psycopg.Error), study.database() as connection:
                     connection.execute("select pg_switch_wal()")

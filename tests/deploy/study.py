@@ -73,6 +73,16 @@ class Study:
         assert row
         return int(row[0])
 
+    def answers_from_the_future(self) -> int:
+        """Judgements stored with a time that lies half an hour or more ahead."""
+        with self.database() as connection:
+            row = connection.execute(
+                "select count(*) from annotation_judgement "
+                "where created_at > now() + interval '30 min'"
+            ).fetchone()
+        assert row
+        return int(row[0])
+
     def odd_books(self) -> list[str]:
         """Where counters and rows of the queue differ.
 

@@ -10,6 +10,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -19,13 +20,21 @@ from tests.deploy.topology import Topology, find_nginx
 
 pytestmark = [
     pytest.mark.skipif(find_nginx() is None, reason="no nginx: install Debian's nginx-light"),
-    pytest.mark.timeout(240),
+    pytest.mark.timeout(600),
 ]
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
-    topology = Topology(folder=tmp_path_factory.mktemp("topology"))
+def study(
+    tmp_path_factory: pytest.TempPathFactory,
+    maybe_small_disk: Path | None,
+    maybe_clock_shim: Path | None,
+) -> Iterator[Study]:
+    topology = Topology(
+        folder=tmp_path_factory.mktemp("topology"),
+        postgres_folder=maybe_small_disk / "postgres" if maybe_small_disk else None,
+        clock_shim=maybe_clock_shim,
+    )
     with running_study(topology, candidates=2_000, judgements=600, people=8) as running:
         yield running
 
@@ -155,6 +164,17 @@ def test_a_crashed_redis_loses_no_answer(study: Study):
 def test_a_store_that_refuses_loses_no_answer(study: Study):
     report = judge_through(study, faults.store_refuses(1.5), seconds=5, think=0.1, people=6)
     assert report["failures"], "the fault was not felt"
+
+
+def test_a_clock_that_jumps_loses_no_answer(study: Study, clock_shim: Path):
+    judge_through(study, faults.clock_jumps(2), seconds=5, think=0.1, people=6)
+    assert study.answers_from_the_future(), "no answer was stored by the wrong clock"
+
+
+def test_a_full_disk_loses_no_answer(study: Study, small_disk: Path):
+    starts = study.topology.postgres.starts
+    report = judge_through(study, faults.disk_full(small_disk, 3), seconds=6, think=0.1, people=6)
+    assert report["failures"] or study.topology.postgres.starts > starts, "it was not felt"
 
 
 @pytest.fixture(scope="module")

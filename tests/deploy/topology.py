@@ -41,7 +41,7 @@ class Topology:
     """All processes of one installation; ``stop`` ends them and removes the database.
 
     ``postgres_folder``: where the database's files go (default: a new folder of its own).
-    ``faketime``: path of libfaketime; `set_clock` then moves the clock of web and workers.
+    ``clock_shim``: the compiled clock_shim.c; `set_clock` then moves the clock of web and workers.
     """
 
     folder: Path
@@ -50,7 +50,7 @@ class Topology:
     with_nginx: bool = True
     with_s3: bool = False
     postgres_folder: Path | None = None
-    faketime: Path | None = None
+    clock_shim: Path | None = None
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -66,7 +66,7 @@ class Topology:
         self.set_clock(0)
 
     def set_clock(self, seconds: int) -> None:
-        """Move the clock of web and workers this far from the machine's (needs ``faketime``)."""
+        """Move the clock of web and workers this far from the machine's (needs ``clock_shim``)."""
         (self.folder / "clock").write_text(f"{seconds:+d}\n")
 
     @property
@@ -107,14 +107,11 @@ class Topology:
         }
 
     def _clock(self) -> dict[str, str]:
-        if not self.faketime:
+        if not self.clock_shim:
             return {}
         return {
-            "LD_PRELOAD": str(self.faketime),
-            "FAKETIME_TIMESTAMP_FILE": str(self.folder / "clock"),
-            "FAKETIME_CACHE_DURATION": "1",
-            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-            "NO_FAKE_STAT": "1",
+            "LD_PRELOAD": str(self.clock_shim),
+            "CLOCK_SHIM_FILE": str(self.folder / "clock"),
         }
 
     def manage(self, *arguments: str, may_fail: bool = False) -> str:

@@ -65,7 +65,7 @@ def canonical(data: bytes) -> object:
     return rows
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_a_study_goes_from_sqlite_to_postgresql_and_back(empty_postgresql, tmp_path: Path):
     first = Installation(f"sqlite:///{tmp_path}/a.sqlite3", tmp_path / "a")
     second = Installation(empty_postgresql, tmp_path / "b")
