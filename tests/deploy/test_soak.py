@@ -9,7 +9,9 @@ writes the table of docs/operations.md to .bench/faults.md. SOAK_SECONDS (300), 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +45,21 @@ HEAD = (
 
 
 @pytest.fixture(scope="module", autouse=True)
-def table() -> None:
+def table() -> Iterator[None]:
+    """A new table; with SOAK_WRITE=1 it goes into the documentation at the end."""
     TABLE.parent.mkdir(exist_ok=True)
     TABLE.write_text(HEAD)
+    yield
+    if os.environ.get("SOAK_WRITE"):
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+        said = (
+            f"Taken {datetime.now(UTC):%Y-%m-%d} on {os.cpu_count()} cores with {memory:.0f} GB, "
+            "browsers and servers on the same machine."
+        )
+        page = ROOT / "docs" / "operations.md"
+        block = f"<!-- faults -->\n{said}\n\n{TABLE.read_text()}<!-- /faults -->"
+        old = re.compile(r"<!-- faults -->.*<!-- /faults -->", re.DOTALL)
+        page.write_text(old.sub(lambda _: block, page.read_text()))
 
 
 @pytest.fixture(scope="module")
