@@ -15,5 +15,5 @@ def test_memory_stays_under_the_limit_at_240_000_images(tmp_path):
     world = World(tmp_path)
     # Small pictures: the number of rows is the question, not the number of bytes.
     world.build(ROWS, 32)
-    peaks = {name: world.export(name)[1] for name in FORMATS}
+    peaks = {name: world.export(name).megabytes for name in FORMATS}
     assert max(peaks.values()) < MEMORY_LIMIT_MB, peaks

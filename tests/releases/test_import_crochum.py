@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 from django.core.files.storage import default_storage
 from django.core.management import CommandError, call_command
-from django.db import connection
 
 from croc_annotate.candidates.models import Candidate, Generator
 from croc_annotate.prompts.models import ContrastPair
@@ -352,12 +351,24 @@ def test_a_good_archive_is_unpacked_whole(tmp_path):
             for p in (tmp_path / "to").rglob("*") if p.is_file()} == files  # fmt: skip
 
 
-def test_metrics_may_be_run_on_an_imported_release(folder):
-    report = import_published(source=folder)
-    for found in scored_members(report.release):
-        with default_storage.open(found.storage_name) as file:
-            assert len(file.read()) > 50
-    assert connection.vendor in {"postgresql", "sqlite"}
+@pytest.mark.parametrize("form", ["folder", "archive"])
+def test_a_metric_is_scored_on_the_published_files_without_annotating(
+    folder, tmp_path, form, capsys
+):
+    """The two commands of the README; the metric looks at every pixel."""
+    source = folder if form == "folder" else packed(folder, tmp_path / "croc_hum.tar.gz")
+    call_command("import_crochum", str(source))
+    call_command(
+        "run_benchmark", "--metric", "tests.benchmark.fakes:Counting", "--option", "needs=pixels",
+        "--here",
+    )  # fmt: skip
+    capsys.readouterr()
+    call_command("leaderboard", "--format", "json", "--draws", "50")
+    categories = json.loads(capsys.readouterr().out)["metrics"]["counting"]["categories"]
+    assert set(categories) == {"negation", "spatial_relation", "counting"}
+    for cells in categories.values():
+        assert cells["coverage"] == 1
+        assert cells["n_text_forward"] == 2  # pairs
 
 
 def test_a_text_of_the_table_survives(folder):
