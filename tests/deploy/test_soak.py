@@ -3,7 +3,7 @@
     make soak ARGS=tests/deploy/test_soak.py
 
 writes the table of docs/operations.md to .bench/faults.md. SOAK_SECONDS (300), SOAK_FAULT_SECONDS
-(90) and SOAK_SCALE (1.0, of 80,000 candidates) make it shorter for a first look.
+(75) and SOAK_SCALE (1.0, of 80,000 candidates) make it shorter for a first look.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ pytestmark = [
     pytest.mark.timeout(3600),
 ]
 SECONDS = float(os.environ.get("SOAK_SECONDS", "300"))
-FAULT_SECONDS = float(os.environ.get("SOAK_FAULT_SECONDS", "90"))
-AWAY = min(30.0, FAULT_SECONDS / 3)
+FAULT_SECONDS = float(os.environ.get("SOAK_FAULT_SECONDS", "75"))
+AWAY = min(30.0, FAULT_SECONDS / 2.5)
 PEOPLE, THINK = 100, 2.0
 SCALE = float(os.environ.get("SOAK_SCALE", "1"))
 SIZE = {
