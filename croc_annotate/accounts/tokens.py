@@ -118,7 +118,7 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
         return {"type": "http", "scheme": "bearer"}
 
 
-class JudgingTokenScheme(TokenScheme):
+class JudgingTokenScheme(TokenScheme):  # type: ignore[no-untyped-call]
     """Tokens for judging in the OpenAPI description, under a name of their own."""
 
     target_class = JudgingTokenAuthentication

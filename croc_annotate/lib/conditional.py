@@ -29,4 +29,4 @@ class ApiConditionalMiddleware(ConditionalGetMiddleware):
         if not response.has_header("Cache-Control"):
             patch_cache_control(response, private=True, no_cache=True)
         patch_vary_headers(response, ["Authorization", "Cookie"])
-        return super().process_response(request, response)  # type: ignore[arg-type]
+        return super().process_response(request, response)
