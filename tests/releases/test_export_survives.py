@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import os
 import random
 import shutil
@@ -19,6 +20,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection, connections
 
 from croc_annotate.lib.atomic import TargetExistsError
+from croc_annotate.releases.export import destination
 from croc_annotate.releases.export.workdir import BusyError, Entry, work_folder
 from croc_annotate.releases.services import freeze_release
 from tests.releases.test_export_crochum import ALL_FORMATS, export, tree
@@ -213,12 +215,17 @@ class Bucket:
         from werkzeug.serving import make_server
 
         app = DomainDispatcherApplication(create_backend_app)
+        # How many writes still pass, and whether those after the next one pass again.
         self.writes_left: int | None = None
+        self.only_once = False
+        self.writes = 0
 
         def refusing(environ, start_response):
-            if environ["REQUEST_METHOD"] in {"PUT", "POST"} and self.writes_left is not None:
+            writing = environ["REQUEST_METHOD"] in {"PUT", "POST", "DELETE"}
+            self.writes += writing
+            if writing and self.writes_left is not None:
                 self.writes_left -= 1
-                if self.writes_left < 0:
+                if self.writes_left == -1 or (self.writes_left < 0 and not self.only_once):
                     start_response("403 Forbidden", [("Content-Type", "text/xml")])
                     return [b"<Error><Code>AccessDenied</Code><Message>no</Message></Error>"]
             return app(environ, start_response)
@@ -234,10 +241,19 @@ class Bucket:
         urllib.request.urlopen(f"{self.url}/moto-api/reset", data=b"", timeout=10).close()
         self.client.create_bucket(Bucket="data")
 
+    def hold(self, prefix: str, folder: Path) -> None:
+        """Nothing but the files of ``folder``."""
+        for item in self.client.list_objects_v2(Bucket="data").get("Contents", []):
+            self.client.delete_object(Bucket="data", Key=item["Key"])
+        for name in tree(folder):
+            data = (folder / name).read_bytes()
+            self.client.put_object(Bucket="data", Key=f"{prefix}/{name}", Body=data)
+
     def tree(self, prefix: str) -> dict[str, str]:
-        found = self.client.list_objects_v2(Bucket="data", Prefix=f"{prefix}/").get("Contents", [])
+        start = f"{prefix}/" if prefix else ""
+        found = self.client.list_objects_v2(Bucket="data", Prefix=start).get("Contents", [])
         return {
-            item["Key"].removeprefix(f"{prefix}/"): hashlib.sha256(
+            item["Key"].removeprefix(start): hashlib.sha256(
                 self.client.get_object(Bucket="data", Key=item["Key"])["Body"].read()
             ).hexdigest()
             for item in found
@@ -256,6 +272,83 @@ def bucket(monkeypatch, settings):
     yield found
     found.server.shutdown()
     found.server.server_close()
+
+
+def folder_of(root: Path, version: str, names: tuple[str, ...]) -> Path:
+    """An export in small: the hashes of its manifest are those of its files."""
+    root.mkdir()
+    files = {name: f"{name} of {version}".encode() for name in names}
+    for name, data in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(data)
+    listed = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+    (root / "manifest.json").write_text(json.dumps({"version": version, "files": listed}))
+    return root
+
+
+def whole_exports(bucket: Bucket) -> set[str]:
+    """The versions that stand somewhere in the bucket with every file that their manifest lists."""
+    found = bucket.tree("")
+    versions = set()
+    for key in found:
+        if key.endswith("manifest.json"):
+            body = bucket.client.get_object(Bucket="data", Key=key)["Body"].read()
+            manifest, prefix = json.loads(body), key.removesuffix("manifest.json")
+            if all(found.get(prefix + name) == h for name, h in manifest["files"].items()):
+                versions.add(manifest["version"])
+            else:
+                assert key != "croc/manifest.json", "a mixture that claims to be whole"
+    return versions
+
+
+def fault_at(bucket: Bucket, step: int, *, only_once: bool) -> None:
+    bucket.writes_left, bucket.only_once = step, only_once
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("only_once", [True, False], ids=["once", "from then on"])
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_at_each_refused_step_a_whole_export_stands_in_the_bucket(bucket, tmp_path, only_once):
+    old = folder_of(tmp_path / "old", "1", ("README.md", "gone.png"))
+    new = folder_of(tmp_path / "new", "2", ("README.md", "came.png"))
+    place = destination.Place("data", "croc")
+    destination.send(old, place, digest="1" * 64)
+    start = bucket.writes
+    destination.send(new, place, digest="2" * 64)
+    steps = bucket.writes - start
+    assert steps > 12
+    assert bucket.tree("croc") == tree(new)
+
+    for step in range(steps):
+        bucket.hold("croc", old)
+        fault_at(bucket, step, only_once=only_once)
+        with pytest.raises(destination.DestinationError, match="S3 refused"):
+            destination.send(new, place, digest="2" * 64)
+        bucket.writes_left = None
+        assert whole_exports(bucket), f"nothing whole after step {step}"
+        if only_once:
+            # The refusal passed: the old export is in its place again, or the new one already.
+            at_place = bucket.tree("croc")
+            assert any(tree(version).items() <= at_place.items() for version in (old, new)), step
+        if step % 4 == 0 or step == steps - 1:
+            destination.send(new, place, digest="2" * 64)
+            assert bucket.tree("croc") == tree(new), step
+            assert {key.split("/")[0] for key in bucket.tree("")} == {"croc"}, step
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_files_of_another_export_that_was_stopped_are_not_taken_for_ours(bucket, tmp_path):
+    first = folder_of(tmp_path / "first", "1", ("README.md", "a/x.png"))
+    second = folder_of(tmp_path / "second", "2", ("README.md", "a/x.png"))
+    place = destination.Place("data", "croc")
+    fault_at(bucket, 2, only_once=False)
+    with pytest.raises(destination.DestinationError):
+        destination.send(first, place, digest="1" * 64)
+    bucket.writes_left = None
+    destination.send(second, place, digest="2" * 64)
+    assert bucket.tree("croc") == tree(second)
 
 
 def to_s3(*more: str) -> None:

@@ -1,12 +1,21 @@
 """An export to S3: written here, uploaded whole, visible at the end.
 
 S3 has no rename. A new export is uploaded in place with its manifest last: a reader that
-sees the manifest sees all. Over an existing one the files are first uploaded beside it and
-only then copied within S3, so that a refusal half-way leaves the old export as it was.
+sees the manifest sees all. Over an existing one there is an order that never leaves the bucket
+without a complete export:
+
+1. the new files are uploaded beside it (``.staging-…``); the old export stands untouched;
+2. the old one is copied beside itself (``.old``), its manifest last;
+3. in place, the manifest goes, the new files come, the new manifest is the last of them;
+4. what is of neither is removed, then the copies.
+
+A refusal in step 3 is answered by putting the old files back. Where S3 refuses even that, the error
+names the two complete copies, and the same command goes on from them.
 """
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import tempfile
 from pathlib import Path
@@ -26,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class DestinationError(RuntimeError):
-    """S3 refused, or the address is none; the old export is untouched."""
+    """S3 refused, or the address is none; the message says where a complete export stands."""
 
 
 def is_s3(address: str) -> bool:
@@ -56,22 +65,66 @@ def export_to_s3(
         release=release, target=local, options=options, force=True, workers=workers, tick=tick
     )
     try:
-        staging = Place(bucket, f"{prefix}.staging-{digest[:16]}") if replacing else place
-        staging.upload(local)
-        if replacing:
-            place.replace_with(staging, local)
+        send(local, place, digest=digest)
     finally:
         if place.complete(local):
             shutil.rmtree(local, ignore_errors=True)
     return plan
 
 
+def send(local: Path, place: Place, *, digest: str) -> None:
+    """Make ``place`` hold the export in the folder ``local``; raises DestinationError."""
+    staging, old = place.beside(f"staging-{digest[:16]}"), place.beside("old")
+    if not place.has_export() and not old.has_export():
+        place.upload(local)
+        return
+    staging.upload(local, trusted=True)
+    # Without a manifest in place an earlier attempt was stopped there: the copy is the old export.
+    if place.has_export():
+        old.copy_from(place)
+    try:
+        place.copy_from(staging)
+    except DestinationError as error:
+        raise _put_back(place, old, staging, error) from error
+    try:
+        place.clear(keep=frozenset(_names(local)))
+        staging.clear()
+        old.clear()
+    except DestinationError as error:
+        raise DestinationError(
+            f"{error}. The new export is whole at {place}, but files of the old one are left there"
+            f" or at {staging} and {old}: give the command again with --force"
+        ) from error
+
+
+def _put_back(
+    place: Place, old: Place, staging: Place, error: DestinationError
+) -> DestinationError:
+    try:
+        place.copy_from(old)
+        place.clear(keep=frozenset(old.names()))
+        old.clear()
+    except DestinationError:
+        return DestinationError(
+            f"{error}. {place} is incomplete now; the old export is whole at {old} and the new one"
+            f" at {staging}: give the command again when S3 takes writes"
+        )
+    return DestinationError(f"{error}. The old export was put back")
+
+
 class Place:
     """A prefix of a bucket, through django-storages."""
 
-    def __init__(self, bucket: str, prefix: str) -> None:
-        self._prefix = prefix
-        self._storage = _storage(bucket)
+    def __init__(self, bucket: str, prefix: str, *, storage: Any = None) -> None:
+        self._bucket, self._prefix = bucket, prefix
+        self._storage = storage or _storage(bucket)
+
+    def __str__(self) -> str:
+        return f"s3://{self._bucket}/{self._prefix}"
+
+    def beside(self, name: str) -> Place:
+        """The place of a copy of this one."""
+        return Place(self._bucket, f"{self._prefix}.{name}", storage=self._storage)
 
     def has_export(self) -> bool:
         """Whether a complete export stands here."""
@@ -85,35 +138,42 @@ class Place:
         except _missing():
             return False
 
-    def upload(self, local: Path) -> None:
-        """Every file, the manifest last; those that are there already are kept."""
-        there = dict(_asked(lambda: list(self._sizes())))
-        for path in _in_order(local):
-            name = path.relative_to(local).as_posix()
-            # Interrupted uploads leave no object: an object of the right size in a place
-            # named by the export's hash is that file.
-            if there.get(self._key(name)) != path.stat().st_size or name == MANIFEST:
+    def names(self) -> list[str]:
+        """What stands here, the manifest last."""
+        found = (key[len(self._key("")) :] for key, _, _ in _asked(lambda: list(self._objects())))
+        return sorted(found, key=lambda name: (name == MANIFEST, name))
+
+    def upload(self, local: Path, *, trusted: bool = False) -> None:
+        """Every file, the manifest last; those that are there already are kept.
+
+        Interrupted uploads leave no object. In a place that is named by the export's hash
+        (``trusted``) an object of the right size is that file; elsewhere it may be of another export.
+        """
+        there = {key: (size, tag) for key, size, tag in _asked(lambda: list(self._objects()))}
+        for name in _names(local):
+            path = local / name
+            size, tag = there.get(self._key(name), (-1, ""))
+            kept = size == path.stat().st_size and (trusted or tag == _md5(path))
+            if not kept or name == MANIFEST:
                 _asked(lambda path=path, name=name: self._save(path, name))  # type: ignore[misc]
 
-    def replace_with(self, staging: Place, local: Path) -> None:
-        """Copy within S3, the manifest last; then drop what is neither old nor new.
+    def copy_from(self, source: Place) -> None:
+        """Take every object of ``source`` within S3, with the manifest removed first and put last.
 
-        The old manifest goes first: until the new one stands, nobody takes a mixture for whole.
+        Until the new manifest stands, nobody takes a mixture for whole.
         """
-        wanted = set()
         _asked(lambda: self._storage.delete(self._key(MANIFEST)))
-        for path in _in_order(local):
-            name = path.relative_to(local).as_posix()
-            wanted.add(self._key(name))
-            _asked(lambda name=name: self._copy(staging._key(name), self._key(name)))  # type: ignore[misc]
-        for key, _ in _asked(lambda: list(self._sizes())):
-            if key not in wanted:
-                _asked(lambda key=key: self._storage.delete(key))  # type: ignore[misc]
-        for key, _ in _asked(lambda: list(staging._sizes())):
-            _asked(lambda key=key: self._storage.delete(key))  # type: ignore[misc]
+        for name in source.names():
+            _asked(lambda name=name: self._copy(source._key(name), self._key(name)))  # type: ignore[misc]
+
+    def clear(self, *, keep: frozenset[str] = frozenset()) -> None:
+        """Remove every object but those to ``keep``, the manifest first."""
+        for name in reversed(self.names()):
+            if name not in keep:
+                _asked(lambda name=name: self._storage.delete(self._key(name)))  # type: ignore[misc]
 
     def _key(self, name: str) -> str:
-        return f"{self._prefix}/{name}" if self._prefix else name
+        return f"{self._prefix}/{name}"
 
     def _save(self, path: Path, name: str) -> None:
         from django.core.files import File
@@ -125,15 +185,21 @@ class Place:
         bucket = self._storage.bucket
         bucket.copy({"Bucket": bucket.name, "Key": source}, target)
 
-    def _sizes(self) -> Iterator[tuple[str, int]]:
-        prefix = f"{self._prefix}/" if self._prefix else ""
-        for found in self._storage.bucket.objects.filter(Prefix=prefix):
-            yield found.key, found.size
+    def _objects(self) -> Iterator[tuple[str, int, str]]:
+        for found in self._storage.bucket.objects.filter(Prefix=self._key("")):
+            yield found.key, found.size, found.e_tag.strip('"')
 
 
-def _in_order(local: Path) -> list[Path]:
-    files = sorted(path for path in local.rglob("*") if path.is_file())
-    return sorted(files, key=lambda path: path == local / MANIFEST)
+def _names(local: Path) -> list[str]:
+    """The files of an export, the manifest last."""
+    files = (path.relative_to(local).as_posix() for path in local.rglob("*") if path.is_file())
+    return sorted(files, key=lambda name: (name == MANIFEST, name))
+
+
+def _md5(path: Path) -> str:
+    """S3's own tag of an object that was uploaded in one piece."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
 
 
 def _storage(bucket: str) -> Any:
@@ -172,4 +238,4 @@ def _asked(call: Callable[[], Any]) -> Any:
     try:
         return call()
     except _refusals() as error:
-        raise DestinationError(f"S3 refused: {error}; the old export there is untouched") from error
+        raise DestinationError(f"S3 refused: {error}") from error

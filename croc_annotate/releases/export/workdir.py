@@ -91,6 +91,7 @@ class WorkFolder:
     def __init__(self, root: Path, journal: IO[bytes], old: list[bytes]) -> None:
         self.root = root
         self._journal, self._old = journal, old
+        self._continued = bool(old) or any(path.name != _JOURNAL for path in root.iterdir())
         self._next = 0
         self._folders: set[str] = set()
 
@@ -162,7 +163,8 @@ class WorkFolder:
     def publish(self, target: Path, *, force: bool) -> None:
         """Remove what is not listed, flush to the disk, take the target's place."""
         self._forget_rest()
-        self._drop_strangers()
+        if self._continued:
+            self._drop_strangers()
         (self.root / _JOURNAL).unlink()
         os.sync()
         fsync_folder(self.root)
