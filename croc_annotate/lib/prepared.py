@@ -130,7 +130,7 @@ def answers_of(first: Question[M], then: Question[N]) -> tuple[list[M], list[N]]
     cursor = statement_cursor()
     statements: Any = (first.query.sql, then.query.sql)
     cursor.execute(statements, [first.query.bound(first.values), then.query.bound(then.values)])
-    rows, more = cursor.fetch_each(2)  # type: ignore[attr-defined]  # of our own cursor
+    rows, more = cursor.fetch_each(2)
     return first.query.instances(rows), then.query.instances(more)
 
 

@@ -51,6 +51,14 @@ select %(campaign)s, i.id, %(first)s + (i.position * 3 + k) %% %(people)s,
 from annotation_item i, generate_series(0, 2) k
 where i.campaign_id = %(campaign)s and i.position <= %(items)s
 """
+# Every answer has the lease under which it was given.
+LEASES = """
+insert into annotation_assignment (id, item_id, annotator_id, campaign_id, purpose, state,
+    skip_reason, remark, created_at, expires_at, ended_at)
+select gen_random_uuid(), j.item_id, j.annotator_id, j.campaign_id, 'work', 'answered', '', '',
+    now(), now() + interval '10 minutes', now()
+from annotation_judgement j
+"""
 CLOSE = """
 update annotation_item set needed = 0, closed_at = now()
 where campaign_id = %s and position <= %s
@@ -76,6 +84,7 @@ def make_world(candidates: int, judgements: int, people: int, mode: str) -> dict
         items = judgements // 3
         values = {"campaign": campaign.pk, "items": items, "first": done[0].pk, "people": 60}
         cursor.execute(JUDGEMENTS, values)
+        cursor.execute(LEASES)
         cursor.execute(CLOSE, [campaign.pk, items])
         cursor.execute("vacuum analyze")
         cursor.execute("select count(*) from annotation_item")

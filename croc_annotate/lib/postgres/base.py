@@ -16,13 +16,17 @@ import select
 from typing import TYPE_CHECKING, Any
 
 import psycopg
-from django.db.backends.postgresql import base
+from django.db.backends.postgresql import base, operations
 from psycopg.types.numeric import Int8Dumper
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from django.db.backends.utils import CursorWrapper
+
+
+# More than the shapes that the queue's statements come in, kept by each connection.
+MOST_PREPARED = 300
 
 
 class PreparingCursor(psycopg.RawCursor[Any]):
@@ -44,25 +48,36 @@ class PreparingCursor(psycopg.RawCursor[Any]):
         if isinstance(query, str):
             super().execute(query, params, prepare=self._prepare)
             return self
-        for _missing in range(len(self._siblings), len(query)):
+        for _missing in range(len(self._siblings), len(query) - 1):
             sibling = psycopg.RawCursor(self.connection)
             sibling.adapters.register_dumper(int, Int8Dumper)
             self._siblings.append(sibling)
+        first, *others = zip(query, params or (), strict=True)
         with self.connection.pipeline():
-            for sibling, statement, values in zip(
-                self._siblings, query, params or (), strict=False
-            ):
-                sibling.execute(statement, values, prepare=self._prepare)
+            super().execute(*first, prepare=self._prepare)
+            for sibling, other in zip(self._siblings, others, strict=False):
+                sibling.execute(*other, prepare=self._prepare)
         return self
 
     def fetch_each(self, count: int) -> list[list[Any]]:
         """The rows of each of the ``count`` statements of the last round trip."""
-        return [sibling.fetchall() for sibling in self._siblings[:count]]
+        return [cursor.fetchall() for cursor in (self, *self._siblings[: count - 1])]
+
+
+class DatabaseOperations(operations.DatabaseOperations):
+    """For the log of queries: prepared statements are shown without their values."""
+
+    def last_executed_query(self, cursor: Any, sql: Any, params: Any) -> str:
+        """The text of what was executed last."""
+        if isinstance(cursor, PreparingCursor):
+            return sql if isinstance(sql, str) else "; ".join(sql)
+        return super().last_executed_query(cursor, sql, params)
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
     """One connection."""
 
+    ops_class = DatabaseOperations
     _preparing: PreparingCursor | None = None
 
     def preparing_cursor(self) -> CursorWrapper:
@@ -73,6 +88,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if raw is None or raw.connection is not self.connection:
             with self.wrap_database_errors:
                 prepare = self.settings_dict.get("PREPARED_STATEMENTS", True)
+                # Django forbids preparing; its own cursors bind on the client and never do.
+                self.connection.prepare_threshold = 1 if prepare else None
+                self.connection.prepared_max = MOST_PREPARED
                 raw = self._preparing = PreparingCursor(self.connection, prepare=prepare)
         wrapped: CursorWrapper = self._prepare_cursor(raw)  # type: ignore[attr-defined]  # of BaseDatabaseWrapper
         return wrapped

@@ -49,7 +49,9 @@ class Page {
 
   async start() {
     await this.store.open();
-    this.outbox = new Outbox(this.store, this.api, this.channel);
+    this.outbox = new Outbox(this.store, this.api, this.channel, (sent) =>
+      this.ahead ? this.ahead.wanted(sent) : 0,
+    );
     const size = this.root.dataset.mode === "grid" ? Number(this.root.dataset.gridSize) || 12 : 3;
     const grid = this.root.dataset.mode === "grid";
     this.ahead = new Ahead(this.api, this.channel, {
@@ -122,6 +124,7 @@ class Page {
     });
     this.outbox.addEventListener("reply", ({ detail }) => {
       this.showProgress(detail);
+      if (detail.items?.length) this.ahead.receive(detail.items);
       this.follow(detail.stage);
     });
     this.outbox.addEventListener("result", ({ detail }) => this.result(detail));

@@ -28,9 +28,10 @@ export function nextBatch(records) {
 }
 
 export class Outbox extends EventTarget {
-  constructor(store, api, channel) {
+  /** `wanted(n)` tells how many items a reply to n answers should bring. */
+  constructor(store, api, channel, wanted) {
     super();
-    Object.assign(this, { store, api, channel });
+    Object.assign(this, { store, api, channel, wanted });
     this.state = "saved";
     this.waiting = 0;
     this.fresh = 0; // Of those, answers to items that the server counts as open still.
@@ -116,7 +117,7 @@ export class Outbox extends EventTarget {
   async send(batch) {
     if (batch[0].kind === "answer") {
       const reply = await this.guard(batch, () =>
-        this.api.post("answers", { answers: batch.map(wire) }),
+        this.api.post("answers", { answers: batch.map(wire), want: this.wanted(batch.length) }),
       );
       if (reply) await this.sort(batch, reply);
       return;

@@ -50,28 +50,46 @@ export class Ahead extends EventTarget {
   async claim() {
     this.expire();
     if (this.queue.length >= this.low || this.stopped) return;
-    const others = this.channel.others();
-    // What this person holds already comes back first, so it is asked for on top.
-    const n = Math.min(this.most, this.high + this.taken.size + this.waiting() + others.size);
+    this.left = false;
     let reply;
     try {
-      reply = await this.api.post("claim", { n });
+      reply = await this.api.post("claim", { n: this.inHand(this.waiting()) });
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       this.failed(error);
       return;
     }
-    const here = this.queue.map((entry) => entry.item.item);
-    const known = new Set([...here, ...this.taken, ...this.answered, ...others]);
-    const fresh = reply.items.filter((item) => !known.has(item.item));
-    const nothing = !fresh.length && !this.queue.length;
+    this.receive(reply.items);
+    const nothing = !this.queue.length;
     // All that came is answered here or open in another tab: ask again once that is settled.
     if (nothing && reply.state === "items") this.later();
     this.end = nothing && reply.state !== "items" ? reply : null;
-    if (fresh.length) this.wait = RETRY_FIRST;
+    this.tell("claimed", reply);
+  }
+
+  /** What the server should count in this person's hands: what they hold already comes back first. */
+  inHand(waiting) {
+    const held = this.taken.size + waiting + this.channel.others().size;
+    return Math.min(this.most, this.high + held);
+  }
+
+  /** How many items an answer should bring back: of the answers that wait, `sent` are on their way. */
+  wanted(sent) {
+    if (this.filling || this.stopped || this.left || this.queue.length >= this.high) return 0;
+    return this.inHand(Math.max(this.waiting() - sent, 0));
+  }
+
+  /** Take in what is new: not here, not answered, not in another tab. */
+  receive(items) {
+    const here = this.queue.map((entry) => entry.item.item);
+    const known = new Set([...here, ...this.taken, ...this.answered, ...this.channel.others()]);
+    const fresh = items.filter((item) => !known.has(item.item));
+    if (fresh.length) {
+      this.wait = RETRY_FIRST;
+      this.end = null;
+    }
     for (const item of fresh) this.prepare(item);
     this.announce();
-    this.tell("claimed", reply);
   }
 
   prepare(item) {
@@ -167,6 +185,7 @@ export class Ahead extends EventTarget {
 
   /** Leaving: what nobody has seen is given back at once. */
   giveBack() {
+    this.left = true;
     const assignments = this.queue.map((entry) => entry.item.assignment);
     this.queue = [];
     if (assignments.length) this.api.farewell("release", { assignments });
