@@ -8,14 +8,18 @@ the listed headers, and of the listed shape.
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections import Counter
+from copy import deepcopy
 from dataclasses import dataclass, field
+from unittest import SkipTest
 
 import schemathesis
 from django.core.wsgi import get_wsgi_application
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
@@ -32,8 +36,6 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
-# 405 is an answer to another method, not to the operation; it is tested by itself.
-SESSION = "sessionid"
 
 
 @dataclass
@@ -49,7 +51,16 @@ class Fuzzed:
 
 
 def load(spec):
-    """The description with the real WSGI application behind it."""
+    """The description with the real WSGI application behind it.
+
+    Without its words on sign-in: the generator would put made-up tokens in front of the caller's
+    own, and never get past the door. Made-up tokens have tests of their own.
+    """
+    spec = deepcopy(spec)
+    for methods in spec["paths"].values():
+        for operation in methods.values():
+            operation.pop("security", None)
+    spec["components"].pop("securitySchemes", None)
     schema = schemathesis.openapi.from_dict(spec)
     schema.app = get_wsgi_application()
     return schema
@@ -61,15 +72,9 @@ def fuzz(*, schema, words, headers, examples, seed) -> Fuzzed:
     for result in schema.get_all_operations():
         operation = result.ok()
         for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
-            try:
-                cases = operation.as_strategy(generation_mode=mode)
+            cases = operation.as_strategy(generation_mode=mode)
+            with contextlib.suppress(Unsatisfiable, SkipTest):  # nothing here can be broken
                 _drive(cases, words, headers, examples, f"{seed}{operation.label}{mode}", found)
-            except (schemathesis.errors.InvalidSchema, NotImplementedError):
-                raise
-            except BaseException as error:
-                if type(error).__name__ in {"Unsatisfiable", "SkipTest"}:
-                    continue  # nothing to break in this operation
-                raise
     return found
 
 
