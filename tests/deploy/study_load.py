@@ -166,7 +166,7 @@ def percentile(values: list[float], share: float) -> float:
 
 
 def longest_gap(moments: list[float]) -> float:
-    """The longest time in which no answer of anybody was stored."""
+    """The longest time, from the start on, in which no answer of anybody was stored."""
     ordered = sorted(moments)
     return max((b - a for a, b in itertools.pairwise(ordered)), default=0.0)
 
@@ -188,7 +188,7 @@ async def load(given: argparse.Namespace, sessions: list[str]) -> dict[str, Any]
         "failures": dict(sum((b.failures for b in browsers), Counter())),
         "first_failure": moments[0] if moments else None,
         "last_failure": moments[-1] if moments else None,
-        "longest_gap": longest_gap([m for b in browsers for m in b.stored_moments]),
+        "longest_gap": longest_gap([start, *(m for b in browsers for m in b.stored_moments)]),
         "image_bytes": sum(b.image_bytes for b in browsers),
     }
     for name in ("claim", "answers", "image"):
