@@ -51,13 +51,14 @@ def build_world() -> None:
 
 def add_people(judged: Any) -> None:
     """A study, its participant, consent, an invitation's join, a token."""
-    from croc_annotate.accounts.models import PlatformIdentity
+    from croc_annotate.accounts.models import OidcIdentity, PlatformIdentity
     from croc_annotate.accounts.tokens import create_token
     from croc_annotate.annotation import models
 
     person, campaign = judged.raters[0], judged.campaign
     study = models.Study.objects.create(campaign=campaign, study_id="study1", code_completed="C1")
     PlatformIdentity.objects.create(user=person, external_id="participant-1")
+    OidcIdentity.objects.create(user=person, issuer="https://id.example.org", subject="s-1")
     models.Participation.objects.create(
         campaign=campaign, annotator=person, study=study, answered=4, recent=[[1, 2, "x", 3.5]]
     )
@@ -105,8 +106,8 @@ def add_results(judged: Any) -> None:
 
     from croc_annotate.agreement.models import ItemConsensus, ReviewPolicy, StatisticsSnapshot
     from croc_annotate.benchmark.models import ExternalResult
-    from croc_annotate.candidates.models import Worker
-    from croc_annotate.releases.models import Release, ReleaseExport
+    from croc_annotate.candidates.models import LeftFile, Worker
+    from croc_annotate.releases.models import Release, ReleaseExport, ReleaseFreeze
 
     campaign = judged.campaign
     ReviewPolicy.objects.create(campaign=campaign, second_reviewer=True, low_posterior=0.85)
@@ -129,6 +130,11 @@ def add_results(judged: Any) -> None:
     ExternalResult.objects.create(
         board="croc", metric="Paper", configuration="as printed", measure="mean", value=66.7,
         unit="%", source="https://arxiv.org/abs/2505.11314",
+    )  # fmt: skip
+    LeftFile.objects.create(name="originals/00/left.png", since=NOW)
+    ReleaseFreeze.objects.create(
+        name="third", version="1.0.0", campaign=campaign, options={"rule": "majority", "b": 1},
+        state="failed", error="too few", created_at=NOW,
     )  # fmt: skip
     Worker.objects.create(name="gpu-1", started_at=NOW, heartbeat_at=NOW, images_done=2**40)
 
