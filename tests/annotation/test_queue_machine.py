@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from django.db import transaction
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
 
+from croc_annotate.agreement.models import Adjudication
+from croc_annotate.agreement.reviewing import adjudicate, withdraw_adjudication
+from croc_annotate.annotation import services
 from croc_annotate.annotation.answer_shapes import Answer
 from croc_annotate.annotation.checks import check_queue
 from croc_annotate.annotation.models import Assignment, Item, Judgement, Participation, Purpose
@@ -55,6 +65,8 @@ class QueueMachine(RuleBasedStateMachine):
         self.clock = 0.0
         self.served: list[Counter] = [Counter() for _ in self.people]
         self.skipped: list[set] = [set() for _ in self.people]
+        self.reviewer = make_user("reviewer")
+        self.decided: set[int] = set()
 
     def teardown(self) -> None:
         if hasattr(self, "savepoint"):
@@ -69,6 +81,8 @@ class QueueMachine(RuleBasedStateMachine):
         claim, _ = claim_items(**self._who(index), count=count, now=later(self.clock))
         for handed in claim.items:
             assert handed.item.pk not in self.skipped[index]
+            held_before = handed.item.pk in self.hands[index]
+            assert held_before or handed.item.pk not in self.decided
             self.hands[index][handed.item.pk] = handed
         if claim.state == "finished":
             assert not self.campaign.items.incomplete().exists()
@@ -161,6 +175,36 @@ class QueueMachine(RuleBasedStateMachine):
                 participation=row, actor=self.admin, reinstate=back, now=later(self.clock)
             )
 
+    @rule(verdict=st.sampled_from(["accept", "reject"]), number=st.integers(0, 30))
+    def decide(self, verdict, number) -> None:
+        """A reviewer decides an item, whether it is finished, in somebody's hands, or untouched."""
+        items = list(self.campaign.items.filter(purpose=Purpose.WORK).order_by("pk"))
+        item = items[number % len(items)]
+        for _ in range(2):  # sent twice, as scripts do
+            adjudicate(
+                item=item,
+                reviewer=self.reviewer,
+                verdict=verdict,
+                reason="clear",
+                now=later(self.clock),
+            )
+        assert Adjudication.objects.current().filter(candidate=item.candidate).count() == 1
+        self.decided.add(item.pk)
+
+    @rule(number=st.integers(0, 9))
+    def take_back(self, number) -> None:
+        """The votes decide again, and the item is asked about as before."""
+        rows = list(Adjudication.objects.current().filter(campaign=self.campaign).order_by("pk"))
+        if not rows:
+            return
+        row = rows[number % len(rows)]
+        withdraw_adjudication(
+            adjudication=row, actor=self.reviewer, note="test", now=later(self.clock)
+        )
+        self.decided -= set(
+            self.campaign.items.filter(candidate=row.candidate).values_list("pk", flat=True)
+        )
+
     @rule(state=st.sampled_from(["paused", "open"]))
     def switch(self, state) -> None:
         set_campaign_state(campaign=self.campaign, state=state, actor=None)
@@ -169,6 +213,11 @@ class QueueMachine(RuleBasedStateMachine):
     def counters_equal_the_rows(self) -> None:
         if hasattr(self, "campaign"):
             assert check_queue(self.campaign) == []
+
+    @invariant()
+    def what_is_decided_is_closed(self) -> None:
+        if hasattr(self, "campaign"):
+            assert not Item.objects.filter(pk__in=self.decided, closed_at=None).exists()
 
     @invariant()
     def never_more_than_wanted(self) -> None:
@@ -198,18 +247,53 @@ class QueueMachine(RuleBasedStateMachine):
         assert max(Counter(extra.values_list("item_id", flat=True)).values(), default=0) <= 1
 
 
-@pytest.mark.django_db
-@pytest.mark.field_case(1)
-def test_the_queue_holds_its_promises_in_any_order_of_acts():
-    from hypothesis.stateful import run_state_machine_as_test
-
+def run_machine(*, examples: int = 15, steps: int = 25) -> None:
     run_state_machine_as_test(
         QueueMachine,
         settings=settings(
-            max_examples=15,
-            stateful_step_count=25,
+            max_examples=examples,
+            stateful_step_count=steps,
             deadline=None,
             suppress_health_check=list(HealthCheck),
             database=None,
+            phases=[Phase.generate],  # a fault is shown as it was found
         ),
     )
+
+
+@pytest.mark.django_db
+@pytest.mark.field_case(1)
+def test_the_queue_holds_its_promises_in_any_order_of_acts():
+    run_machine()
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+@pytest.mark.django_db
+def test_the_queue_holds_its_promises_in_many_long_orders_of_acts():
+    run_machine(examples=150, steps=60)
+
+
+def stores_every_answer_twice(*, answers, **values) -> object:
+    renamed = [replace(answer, client_key=uuid.uuid4()) for answer in answers]
+    return services.store_answers(answers=renamed, **values)
+
+
+def hands_out_what_is_decided(**values) -> object:
+    Item.objects.filter(closed_by_review=True).update(closed_at=None, closed_by_review=False)
+    return services.claim_items(**values)
+
+
+PLANTED = {
+    "store_answers": stores_every_answer_twice,
+    "claim_items": hands_out_what_is_decided,
+}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_fault_is_found(monkeypatch, name):
+    """A machine that finds nothing could also be one that looks at nothing."""
+    monkeypatch.setattr(f"{__name__}.{name}", PLANTED[name])
+    with pytest.raises(AssertionError):
+        run_machine()
