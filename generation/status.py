@@ -92,7 +92,7 @@ def generation_status(*, at: datetime) -> Status:
     """Count everything once."""
     cells = progress_table()
     waiting = sum(cell.waiting for cell in cells)
-    per_minute = rendered_since(at - _RATE_WINDOW) / (_RATE_WINDOW.total_seconds() / 60)
+    per_minute = _rate(at)
     return Status(
         at=at,
         cells=cells,
@@ -104,6 +104,14 @@ def generation_status(*, at: datetime) -> Status:
         workers=_workers(at),
         failures=failures_by_reason(),
     )
+
+
+def _rate(at: datetime) -> float:
+    """Images a minute lately; a run that began a moment ago is not divided by the whole window."""
+    n, first = rendered_since(at - _RATE_WINDOW)
+    if first is None:
+        return 0.0
+    return n / max((at - first).total_seconds() / 60, 1.0)
 
 
 def forecast(*, at: datetime, waiting: int, per_minute: float) -> datetime | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.utils import timezone
+from django.utils.crypto import constant_time_compare, salted_hmac
 
 from croc_annotate import __version__
 from croc_annotate.benchmark.models import PreparedResult
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from croc_annotate.releases.models import Release
 
 # Raised when a stored class gets other fields.
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -47,11 +48,9 @@ def read(release: Release, name: str, stamp: str, *, older: bool = False) -> Pre
     found = (row if older else row.filter(stamp=stamp)).first()
     if found is None:
         return None
-    try:
-        # Written by `write` below; whoever can change these rows can change every score.
-        value = pickle.loads(zlib.decompress(found.data))  # noqa: S301
-    except (AttributeError, ImportError, TypeError, ValueError, zlib.error, pickle.PickleError):
-        return None  # of another version of the code: it is computed again
+    value = _opened(bytes(found.data))
+    if value is None:
+        return None
     return Prepared(value, found.made_at, found.stamp == stamp)
 
 
@@ -63,9 +62,34 @@ def write(release: Release, name: str, stamp: str, value: Any) -> datetime:
         name=name,
         defaults={
             "stamp": stamp,
-            # Level 1: draws hardly shrink, and a visitor may be waiting.
-            "data": zlib.compress(pickle.dumps(value, protocol=5), 1),
+            "data": _sealed(value),
             "made_at": now,
         },
     )
     return now
+
+
+# A pickle can run code when it is opened. Only what this installation signed with its own
+# SECRET_KEY is: a row that came by another way (a backup, a hole in SQL) is computed again.
+_SIGNATURE = 32
+
+
+def _sealed(value: Any) -> bytes:
+    # Level 1: draws hardly shrink, and a visitor may be waiting.
+    packed = zlib.compress(pickle.dumps(value, protocol=5), 1)
+    return _signature(packed) + packed
+
+
+def _opened(data: bytes) -> Any:
+    """The value; None if it is not ours, or of another version of the code."""
+    signature, packed = data[:_SIGNATURE], data[_SIGNATURE:]
+    if not constant_time_compare(signature.hex(), _signature(packed).hex()):
+        return None
+    try:
+        return pickle.loads(zlib.decompress(packed))  # noqa: S301  (signed, see above)
+    except (AttributeError, ImportError, TypeError, ValueError, zlib.error, pickle.PickleError):
+        return None
+
+
+def _signature(packed: bytes) -> bytes:
+    return salted_hmac("benchmark.prepared", packed, algorithm="sha256").digest()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import Count, Q
+from django.db.models import Count, Min, Q
 
 from croc_annotate.candidates.models import Candidate, CandidateState
 
@@ -126,6 +126,9 @@ def failed_for(*, reason: str, generator: str) -> CandidateQuerySet:
     return Candidate.objects.failed().filter(alike, generator__slug=generator)
 
 
-def rendered_since(at: datetime) -> int:
-    """How many images were finished at or after a time."""
-    return Candidate.objects.rendered().filter(rendered_at__gte=at).count()
+def rendered_since(at: datetime) -> tuple[int, datetime | None]:
+    """How many images were finished at or after a time, and when the first of these was."""
+    found = Candidate.objects.rendered().filter(rendered_at__gte=at)
+    first: datetime | None
+    n, first = found.aggregate(n=Count("pk"), first=Min("rendered_at")).values()
+    return n, first

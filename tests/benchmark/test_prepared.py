@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+import zlib
+
 import pytest
 from django.core.cache import cache
 from django.core.management import call_command
@@ -9,7 +12,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from croc_annotate.benchmark import boards, pages
+from croc_annotate.benchmark import boards, pages, prepared
 from croc_annotate.benchmark.boards import PAGE_VIEW, View, release_board
 from croc_annotate.benchmark.models import MetricRun, PreparedResult
 from croc_annotate.benchmark.protocol import Policy
@@ -133,3 +136,29 @@ def test_a_run_that_had_nothing_to_compute_has_pages_too(client, release):
     assert "Counting" in visit(client, release="second")
     address = reverse("benchmark:metric", args=["counting"])
     assert client.get(address, {"release": "second"}).status_code == 200
+
+
+class Bomb:
+    """Runs something when it is unpickled."""
+
+    def __reduce__(self):
+        return (pytest.fail, ("a planted pickle was opened",))
+
+
+def test_a_row_that_this_installation_did_not_sign_is_not_opened(release):
+    release_board(release, PAGE_VIEW)
+    row = PreparedResult.objects.get(name="board")
+    kept = bytes(row.data)
+    bomb = zlib.compress(pickle.dumps(Bomb()))
+    for planted in (bomb, kept[:32] + bomb, b""):
+        PreparedResult.objects.filter(pk=row.pk).update(data=planted)
+        assert prepared.read(release, "board", row.stamp) is None
+    PreparedResult.objects.filter(pk=row.pk).update(data=kept)
+    assert prepared.read(release, "board", row.stamp) is not None
+
+
+def test_another_secret_key_makes_what_was_kept_a_stranger(release, settings):
+    release_board(release, PAGE_VIEW)
+    stamp = PreparedResult.objects.get(name="board").stamp
+    settings.SECRET_KEY = "another one, at least as long as the first one was, or longer"
+    assert prepared.read(release, "board", stamp) is None

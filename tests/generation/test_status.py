@@ -43,13 +43,23 @@ def text_of(response) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))
 
 
+def test_the_rate_counts_from_the_first_image_of_the_window() -> None:
+    scene()
+    now = timezone.now()
+    Candidate.objects.rendered().update(rendered_at=now - timedelta(minutes=4))
+    assert generation_status(at=now).per_minute == pytest.approx(0.5)
+    Candidate.objects.rendered().update(rendered_at=now - timedelta(minutes=11))
+    assert generation_status(at=now).per_minute == 0
+
+
 def test_counts_rate_forecast_workers_and_failures_are_those_of_the_rows() -> None:
     scene()
     worker("a", 1), worker("b", 4000), worker("c", 9, stopped_at=timezone.now())
     status = generation_status(at=timezone.now())
     assert (status.rendered, status.waiting, status.failed, status.total) == (2, 1, 3, 6)
-    assert status.per_minute == pytest.approx(0.2)
-    assert status.eta - status.at == timedelta(minutes=5)
+    # Two images within the first minute of a run: not two in a window of ten.
+    assert status.per_minute == pytest.approx(2)
+    assert status.eta - status.at == timedelta(seconds=30)
     assert {line.name: line.state for line in status.workers} == {
         "a": "alive",
         "b": "silent",
