@@ -62,8 +62,10 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
         response.data["errors"] = data
     response.content_type = CONTENT_TYPE
     # Also where the answer itself would have been YAML or a file.
-    if context.get("request") is not None:
-        context["request"].accepted_renderer = JSONRenderer()
+    # Both words: where the refused thing is the type itself, nothing has been negotiated yet.
+    if (request := context.get("request")) is not None:
+        request.accepted_renderer = JSONRenderer()
+        request.accepted_media_type = JSONRenderer.media_type
     return response
 
 

@@ -82,6 +82,8 @@ def test_errors_come_as_they_are_described():
         "not allowed": client_of(world, "annotator").get("/api/v1/prompts/"),
         "wrong method": admin.delete("/api/v1/campaigns/"),
         "wrong accept": admin.get("/api/v1/campaigns/", headers={"Accept": "text/css"}),
+        "no such format": visitor.get("/api/v1/schema/", {"format": "toml"}),
+        "no such format here": admin.get("/api/v1/campaigns/", {"format": "yaml"}),
         "wrong type": admin.post("/api/v1/prompts/check", "a", content_type="text/plain"),
         "no JSON": admin.post("/api/v1/prompts/check", "{", **json_),
         "wrong field": admin.post("/api/v1/prompts/check", {"id": [1]}, **json_),
@@ -106,7 +108,8 @@ def test_errors_come_as_they_are_described():
     statuses = {name: reply.status_code for name, reply in found.items()}
     assert statuses == {
         "unknown address": 404, "unknown word": 404, "signed out": 401, "not allowed": 403,
-        "wrong method": 405, "wrong accept": 406, "wrong type": 415, "no JSON": 400,
+        "wrong method": 405, "wrong accept": 406,
+        "no such format": 404, "no such format here": 404, "wrong type": 415, "no JSON": 400,
         "wrong field": 400, "too large": 400, "page of nothing": 404, "judging: unknown": 404,
         "judging: wrong": 400, "judging: not mine": 409,
     }  # fmt: skip
