@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from django.db.models import OuterRef, Q, Subquery
+from django.db.models import BooleanField, Case, Exists, OuterRef, Q, Subquery, When
 
 from croc_annotate.annotation.models import (
     Assignment,
@@ -76,10 +76,12 @@ def not_touched_by(items: QuerySet[Item], annotator_id: int) -> QuerySet[Item]:
         annotator_id=annotator_id,
         state__in=[AssignmentState.LEASED, AssignmentState.ANSWERED, AssignmentState.SKIPPED],
     )
-    # Every answer has its lease; `checks` looks for one without. A value looked up for each row
-    # that is read, by the item: PostgreSQL may make a join of NOT EXISTS, and then reads all
-    # that the person ever held.
-    return items.alias(mine=Subquery(leases.values("pk")[:1])).filter(mine__isnull=True)
+    # Every answer has its lease; `checks` looks for one without. A value for each row that is
+    # read, looked up by the item: PostgreSQL would make a join of a bare NOT EXISTS and read all
+    # that the person ever held. And a CASE, which it takes to be true of every second row: of
+    # "IS NULL" it expects one row in 200, and then reads and sorts the whole queue for one item.
+    untouched = Case(When(Exists(leases), then=False), default=True, output_field=BooleanField())
+    return items.filter(untouched)
 
 
 def fill(draft: Draft, wanted: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 
 import pytest
@@ -9,7 +10,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from croc_annotate.annotation.choosing import display, not_touched
 from croc_annotate.annotation.models import Item
+from croc_annotate.annotation.people import join_campaign
 from croc_annotate.annotation.services import make_known_item
 from tests.annotation.world import NOW, make_images, make_open_campaign, make_pairs
 from tests.factories import make_user
@@ -103,3 +106,25 @@ def test_the_number_does_not_depend_on_the_number_of_candidates():
     small = {n: len(q) for n, q in go_round(make_open_campaign(pairs=20)).items()}
     large = {n: len(q) for n, q in go_round(make_open_campaign(pairs=60, seeds=25)).items()}
     assert small == large
+
+
+def _nodes(plan: dict):
+    yield plan
+    for part in plan.get("Plans", ()):
+        yield from _nodes(part)
+
+
+def test_a_claim_reads_a_few_rows_of_the_queue_also_in_a_small_campaign():
+    """Where the planner expects few free items, it reads and sorts the whole queue for one."""
+    campaign = make_open_campaign(pairs=40, seeds=25)
+    person = join_campaign(campaign=campaign, annotator=make_user())
+    with connection.cursor() as cursor:
+        cursor.execute("analyze annotation_item, annotation_assignment, candidates_candidate")
+    waiting = Item.objects.waiting().filter(campaign_id=campaign.pk, position__gte=0)
+    assert waiting.count() == 2_000
+    rows = display(not_touched(waiting, person)).order_by("position")[:5]
+    plan = json.loads(rows.explain(format="json", analyze=True))[0]["Plan"]
+    nodes = list(_nodes(plan))
+    assert not [node for node in nodes if "Sort" in node["Node Type"]]
+    [queue] = [node for node in nodes if node.get("Relation Name") == "annotation_item"]
+    assert queue["Actual Rows"] <= 10
