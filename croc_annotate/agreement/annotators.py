@@ -52,7 +52,13 @@ def annotator_rows(data: CampaignData, gold: GoldVotes, model: Model) -> list[Ro
     for row in rows:
         found = concerns_about(row, usual, gold_threshold=data.campaign.gold_threshold)
         row["concerns"] = [
-            {"code": one.code, "weight": round(one.weight, 2), "text": one.text} for one in found
+            {
+                "code": one.code,
+                "weight": round(one.weight, 2),
+                "text": one.text,
+                "facts": one.facts,
+            }
+            for one in found
         ]
         row["weight"] = round(sum(one.weight for one in found), 2)
     return sorted(rows, key=lambda row: (-row["weight"], row["person"]))

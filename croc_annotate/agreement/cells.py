@@ -7,6 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from croc_annotate.agreement.wording import COUNTS, NUMBERS
+from croc_annotate.lib.reasons import reason_text
 
 Row = dict[str, Any]
 
@@ -32,7 +33,7 @@ def reasons_in(rows: Row) -> str:
     for label, row in rows.items():
         for name, reason in row["undefined"].items():
             title = str(NUMBERS[name][0]) if name in NUMBERS else name
-            places.setdefault(f"{title} – {_(reason)}", []).append(label)
+            places.setdefault(f"{title} – {reason_text(reason)}", []).append(label)
     everywhere = _("everywhere")
     return "; ".join(
         f"{what} ({', '.join(labels) if len(labels) < len(rows) else everywhere})"
@@ -52,7 +53,8 @@ def report_cells(row: Row) -> list[Row]:
 def _cell(name: str, row: Row) -> Row:
     value = row[name]
     if value is None:
-        return {"name": name, "value": "", "text": "", "reason": row["undefined"].get(name, "")}
+        reason = reason_text(row["undefined"].get(name, ""))
+        return {"name": name, "value": "", "text": "", "reason": reason}
     interval = row["intervals"].get(name, {})
     low, high = interval.get("low"), interval.get("high")
     cell = {"name": name, "value": f"{value:.6f}", "text": text_of(name, value), "reason": ""}
@@ -64,7 +66,7 @@ def _cell(name: str, row: Row) -> Row:
         lost = interval.get("undefined_draws")
         cell["lost"] = lost if lost else ""
     elif interval.get("reason"):
-        cell["no_range"] = interval["reason"]
+        cell["no_range"] = reason_text(interval["reason"])
     return cell
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from croc_annotate.lib.reasons import reason_text
+
 Row = dict[str, Any]
 
 _SERIES = {"krippendorff_alpha": "α", "gwet_ac1": "AC1", "raw_agreement": "raw"}
@@ -27,7 +29,7 @@ def interval_chart(rows: Row) -> Row:
                     "high": interval["high"],
                     "n": row["items_with_two"],
                     "series": series,
-                    "note": row["undefined"].get(name),
+                    "note": reason_text(row["undefined"].get(name, "")) or None,
                     "href": None,
                 }
             )

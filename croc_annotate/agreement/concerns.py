@@ -3,17 +3,61 @@
 A reason is given only where it is both clear (beyond chance) and large (worth a
 talk).  Its weight says how far beyond; the ranking is the sum, so that anybody can
 see where a place in it comes from.  A reason is a question to ask, not a verdict.
+
+A reason is a code with facts: commands, files and the API put them into the English
+sentence here; pages put them into the sentence of their reader (``people_pages``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 Row = dict[str, Any]
+Facts = dict[str, float | str]
+WriteNumber = Callable[[float, int], str]  # value, decimals
 
 CLEAR = 3.3  # standard errors; about 1 in 1,000 by chance
 FEW = 20  # judgements below which nothing is said
+
+
+def gettext_noop(text: str) -> str:
+    """Mark a text for the translators, who collect by this name. Django stays out of here."""
+    return text
+
+
+SENTENCES = {
+    "gold": gettext_noop(
+        "%(part)s of %(n)s gold items right (%(share)s, interval %(low)s–%(high)s);"
+        " %(asked_share)s are asked for"
+    ),
+    "others": gettext_noop(
+        "agrees with the majority of the others in %(share)s of %(n)s votes; the middle person"
+        " in %(usual_share)s"
+    ),
+    "share": gettext_noop(
+        "accepts %(share)s where others accept %(others_share)s of the same items"
+    ),
+    "pace": gettext_noop(
+        "takes %(seconds)s s for half of the items; the middle person %(usual_seconds)s s"
+    ),
+    "burst": gettext_noop(
+        "gave %(n)s answers within one minute; the middle person at most %(usual_n)s"
+    ),
+    "run": gettext_noop(
+        "gave %(n)s equal answers in a row, which chance makes in fewer than 1 of 1,000"
+    ),
+    "drift": gettext_noop(
+        "agreement with others fell from %(first_share)s in the first third of the work"
+        " to %(last_share)s in the last"
+    ),
+    "unsure": gettext_noop("could not tell %(share)s of the items"),
+    "pair": gettext_noop(
+        "gave the same answer as %(person)s to %(equal)s of %(common)s items; their skill"
+        " explains %(expected)s"
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +66,29 @@ class Concern:
 
     code: str
     weight: float
-    text: str
+    facts: Facts
+
+    @property
+    def text(self) -> str:
+        """The English sentence."""
+        return SENTENCES[self.code] % written(self.facts, _english)
+
+
+def written(facts: Facts, number: WriteNumber) -> dict[str, str]:
+    """Facts as a sentence shows them: shares in per cent, seconds with a decimal, counts whole."""
+    return {name: _written(name, value, number) for name, value in facts.items()}
+
+
+def _written(name: str, value: float | str, number: WriteNumber) -> str:
+    if isinstance(value, str):
+        return value
+    if name.endswith("share") or name in {"low", "high"}:
+        return f"{number(100 * value, 0)} %"
+    return number(value, 1 if name.endswith("seconds") else 0)
+
+
+def _english(value: float, decimals: int) -> str:
+    return f"{value:,.{decimals}f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +139,10 @@ def _gold(row: Row, threshold: float) -> Concern | None:
     gold = row["gold"]
     if gold["value"] is None or gold["n"] < 5 or gold["value"] >= threshold:
         return None
-    words = (
-        f"{gold['part']} of {gold['n']} gold items right ({_pc(gold['value'])}, interval "
-        f"{_pc(gold['low'])}–{_pc(gold['high'])}); {_pc(threshold)} are asked for"
-    )
+    facts = {name: gold[name] for name in ("part", "n", "low", "high")}
+    facts |= {"share": gold["value"], "asked_share": threshold}
     clear = gold["high"] < threshold
-    return Concern("gold", 6.0 + 10 * (threshold - gold["value"]) if clear else 2.0, words)
+    return Concern("gold", 6.0 + 10 * (threshold - gold["value"]) if clear else 2.0, facts)
 
 
 def _others(row: Row, usual: Usual) -> Concern | None:
@@ -88,11 +152,8 @@ def _others(row: Row, usual: Usual) -> Concern | None:
     behind = usual.agreement - others["value"]
     if behind < 0.05 or others["high"] >= usual.agreement:
         return None
-    words = (
-        f"agrees with the majority of the others in {_pc(others['value'])} of "
-        f"{others['n']:,} votes; the middle person in {_pc(usual.agreement)}"
-    )
-    return Concern("others", 3.0 + 20 * behind, words)
+    facts = {"share": others["value"], "n": others["n"], "usual_share": usual.agreement}
+    return Concern("others", 3.0 + 20 * behind, facts)
 
 
 def _share(row: Row) -> Concern | None:
@@ -103,34 +164,31 @@ def _share(row: Row) -> Concern | None:
     error = (max(others * (1 - others), 0.01) / share["n"]) ** 0.5
     if abs(apart) < 0.1 or abs(apart) < CLEAR * error:
         return None
-    words = f"accepts {_pc(share['value'])} where others accept {_pc(others)} of the same items"
-    return Concern("share", 2.0 + 10 * abs(apart), words)
+    facts = {"share": share["value"], "others_share": others}
+    return Concern("share", 2.0 + 10 * abs(apart), facts)
 
 
 def _pace(row: Row, usual: Usual) -> Concern | None:
     mine, theirs = row["median_ms"], usual.median_ms
     if mine is None or theirs is None or mine > 0.4 * theirs:
         return None
-    words = (
-        f"takes {mine / 1000:.1f} s for half of the items; the middle person {theirs / 1000:.1f} s"
-    )
-    return Concern("pace", 2.0 + 3 * (1 - mine / theirs), words)
+    facts: Facts = {"seconds": mine / 1000, "usual_seconds": theirs / 1000}
+    return Concern("pace", 2.0 + 3 * (1 - mine / theirs), facts)
 
 
 def _burst(row: Row, usual: Usual) -> Concern | None:
     busiest = row["busiest_minute"]
     if usual.busiest_minute is None or busiest < max(40.0, 3 * usual.busiest_minute):
         return None
-    words = f"gave {busiest} answers within one minute; the middle person at most {usual.busiest_minute:.0f}"
-    return Concern("burst", 2.0 + busiest / 60, words)
+    facts = {"n": busiest, "usual_n": usual.busiest_minute}
+    return Concern("burst", 2.0 + busiest / 60, facts)
 
 
 def _run(row: Row) -> Concern | None:
     longest, chance = row["longest_run"], row["longest_run_chance"]
     if longest < 10 or chance is None or chance >= 0.001:
         return None
-    words = f"gave {longest} equal answers in a row, which chance makes in fewer than 1 of 1,000"
-    return Concern("run", 1.5 + min(longest / 20, 5.0), words)
+    return Concern("run", 1.5 + min(longest / 20, 5.0), {"n": longest})
 
 
 def _drift(row: Row) -> Concern | None:
@@ -139,18 +197,15 @@ def _drift(row: Row) -> Concern | None:
         return None
     if drift["difference"] > -0.08 or drift["difference"] > -CLEAR * drift["error"]:
         return None
-    words = (
-        f"agreement with others fell from {_pc(drift['first'])} in the first third of the work"
-        f" to {_pc(drift['last'])} in the last"
-    )
-    return Concern("drift", 2.0 - 10 * drift["difference"], words)
+    facts = {"first_share": drift["first"], "last_share": drift["last"]}
+    return Concern("drift", 2.0 - 10 * drift["difference"], facts)
 
 
 def _unsure(row: Row, usual: Usual) -> Concern | None:
     mine, theirs = row["unsure_share"], usual.unsure_share
     if mine is None or theirs is None or mine < max(0.1, 3 * theirs):
         return None
-    return Concern("unsure", 1.0 + 5 * mine, f"could not tell {_pc(mine)} of the items")
+    return Concern("unsure", 1.0 + 5 * mine, {"share": mine})
 
 
 def _pairs(row: Row) -> list[Concern]:
@@ -158,12 +213,10 @@ def _pairs(row: Row) -> list[Concern]:
         Concern(
             "pair",
             min(pair["z"], 10.0),
-            f"gave the same answer as {pair['with']} to {pair['equal']:,} of {pair['common']:,}"
-            f" items; their skill explains {pair['expected']:,.0f}",
+            {
+                "person": pair["with"],
+                **{name: pair[name] for name in ("equal", "common", "expected")},
+            },
         )
         for pair in row["suspicious_pairs"]
     ]
-
-
-def _pc(share: float) -> str:
-    return f"{100 * share:.0f} %"

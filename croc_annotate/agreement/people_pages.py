@@ -7,9 +7,12 @@ from urllib.parse import urlencode
 
 from django.contrib.auth import get_user_model
 from django.urls import reverse
+from django.utils.formats import number_format
+from django.utils.translation import gettext
 
 from croc_annotate.agreement import charts
 from croc_annotate.agreement.cells import percent
+from croc_annotate.agreement.concerns import SENTENCES, written
 from croc_annotate.agreement.wording import PEOPLE
 
 if TYPE_CHECKING:
@@ -50,6 +53,7 @@ def shown(row: Row, campaign: Campaign) -> Row:
     address = reverse("agreement:annotator", args=[row["id"]])
     return {
         **row,
+        "concerns": [{**one, "text": concern_text(one)} for one in row["concerns"]],
         "href": f"{address}?{urlencode({'campaign': campaign.slug})}",
         "share_text": percent(row["accept_share"]["value"]),
         "share_others_text": percent(row["accept_share_others"]),
@@ -66,6 +70,20 @@ def shown(row: Row, campaign: Campaign) -> Row:
         "gold_interval": interval_text(row["gold"]),
         **{f"{name}_range": range_text(row[name]) for name in _WITH_RANGE},
     }
+
+
+def concern_text(concern: Row) -> str:
+    """A reason to talk in the reader's language."""
+    # A snapshot from before facts were kept has the English sentence only.
+    if "facts" not in concern:
+        return str(concern["text"])
+    return gettext(SENTENCES[concern["code"]]) % written(concern["facts"], number_text)
+
+
+def number_text(value: float, decimals: int) -> str:
+    """A number as the reader's language writes it."""
+    # Rounded here: number_format cuts off the decimals that it does not show.
+    return number_format(f"{value:.{decimals}f}", decimals, force_grouping=True)
 
 
 def range_text(share: Row) -> str:

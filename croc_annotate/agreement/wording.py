@@ -83,7 +83,8 @@ REASONS = (
     gettext_noop("no accepted item with a posterior"),
     gettext_noop("fewer than five gold votes of a kind"),
     gettext_noop("an interval needs at least two contrast pairs"),
-    gettext_noop("every draw gave the same value"),
     gettext_noop("nothing is decided yet"),
     gettext_noop("nobody else has a majority on the same items"),
+    gettext_noop("no answer with a measured time"),
+    gettext_noop("not asked for"),
 )

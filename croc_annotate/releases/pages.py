@@ -8,6 +8,7 @@ from django.utils.translation import gettext_noop
 
 from croc_annotate.candidates.models import Candidate
 from croc_annotate.lib.hashing import stable_unit
+from croc_annotate.lib.reasons import reason_text
 from croc_annotate.prompts.models import Category
 from croc_annotate.prompts.selectors import category_titles
 from croc_annotate.releases.models import MemberReason, Release
@@ -75,7 +76,7 @@ def agreement_rows(release: Release) -> list[dict[str, Any]]:
                 "value": found.get(name),
                 "low": interval.get("low"),
                 "high": interval.get("high"),
-                "reason": (found.get("undefined") or {}).get(name, ""),
+                "reason": reason_text((found.get("undefined") or {}).get(name, "")),
             }
         )
     return rows if found else []

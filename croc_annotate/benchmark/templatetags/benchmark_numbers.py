@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from django import template
 from django.utils.translation import gettext, gettext_noop
 
+from croc_annotate.lib.reasons import reason_text
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -21,6 +23,9 @@ PHRASES = (
     gettext_noop("average"),
     gettext_noop("all four"),
 )
+
+
+register.filter("reason", reason_text)
 
 
 @register.filter
