@@ -28,7 +28,9 @@ class Desk:
     session: str
     batch: int
     head: str = ""
-    times: dict[str, list[float]] = field(default_factory=lambda: {"next": [], "answer": []})
+    times: dict[str, list[float]] = field(
+        default_factory=lambda: {"next": [], "answer": [], "cycle": []}
+    )
     items: int = 0
     errors: int = 0
 
@@ -36,8 +38,9 @@ class Desk:
         """Work until the time is over."""
         self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
         await self.open()
-        while time.perf_counter() < until:
+        while (start := time.perf_counter()) < until:
             await self.step()
+            self.times["cycle"].append(time.perf_counter() - start)
         self.writer.close()
 
     async def open(self) -> None:
@@ -163,7 +166,7 @@ async def load(desks: list[Desk], seconds: float) -> dict[str, Any]:
         "errors": sum(desk.errors for desk in desks),
         "client_cpu_ms": 1000 * time.process_time() / max(sum(desk.items for desk in desks), 1),
     }
-    for name in ("next", "answer"):
+    for name in ("next", "answer", "cycle"):
         times = [value for desk in desks for value in desk.times[name]]
         report[name] = {f"p{p}": percentile(times, p / 100) for p in (50, 95, 99)}
         report[name]["n"] = len(times)
