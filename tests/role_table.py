@@ -37,6 +37,9 @@ accounts:oidc-logout              GET   N N N N
 operations:healthz                GET   . . . .
 operations:readyz                 GET   . . . .
 operations:metrics                GET   A A A A
+operations:person                 GET   L F F .
+operations:person-export          POST  L F F .
+operations:person-pseudonymise    POST  L F F .
 
 candidates:browse                 GET   L F . .
 candidates:of_pair                GET   L F . .
