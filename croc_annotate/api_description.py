@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
+
 EXAMPLES = Path(__file__).with_name("api_examples.json")
 PROBLEM = {
     "type": "object",
@@ -51,8 +53,13 @@ def examples() -> dict[str, dict[str, Any]]:
 
 
 def describe(result: dict[str, Any], **_more: Any) -> dict[str, Any]:
-    """A postprocessing hook of drf-spectacular: complete each operation in place."""
-    result["components"]["schemas"]["Problem"] = PROBLEM
+    """A postprocessing hook of drf-spectacular: complete each operation in place.
+
+    Raises `ImproperlyConfigured` when a serializer takes the name of the errors' schema.
+    """
+    schemas = result["components"]["schemas"]
+    if schemas.setdefault("Problem", PROBLEM) is not PROBLEM:
+        raise ImproperlyConfigured("Rename ProblemSerializer: errors are called Problem.")
     for path, methods in result["paths"].items():
         for method, operation in methods.items():
             _add_errors(operation, path, method)
@@ -66,7 +73,7 @@ def statuses(operation: dict[str, Any], path: str, method: str) -> set[str]:
     """The errors that an operation may answer with."""
     found = {"401", "403", "406", "429"}
     parameters = operation.get("parameters", [])
-    if "{" in path or any(p["name"] == "page" for p in parameters):
+    if "{" in path or any(p["name"] in {"page", "format"} for p in parameters):
         found.add("404")
     if path.endswith("/leaderboard/"):
         found |= {"404"}

@@ -28,7 +28,7 @@ class DraftSerializer(serializers.Serializer[Any]):
     entity = serializers.CharField(max_length=200, allow_blank=True, default="")
 
 
-class ProblemSerializer(serializers.Serializer[Any]):
+class FindingSerializer(serializers.Serializer[Any]):
     """One broken rule, or one thing to look at."""
 
     field = serializers.CharField()
@@ -38,8 +38,8 @@ class ProblemSerializer(serializers.Serializer[Any]):
 class CheckSerializer(serializers.Serializer[Any]):
     """The result of a check: broken rules, remarks, and what differs (JavaScript offsets)."""
 
-    problems = ProblemSerializer(many=True)
-    remarks = ProblemSerializer(many=True)
+    problems = FindingSerializer(many=True)
+    remarks = FindingSerializer(many=True)
     spans = serializers.DictField(
         child=serializers.ListField(child=serializers.ListField(child=serializers.IntegerField()))
     )

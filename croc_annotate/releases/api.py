@@ -78,6 +78,7 @@ class ArchiveView(APIView):
         tag = f'"{found.sha256}"'
         held = get_conditional_response(request._request, etag=tag)
         if held is not None:
+            held["ETag"] = tag
             return held  # before the file is opened
         response = archive_response(found)
         response["ETag"] = tag

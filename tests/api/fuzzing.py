@@ -66,8 +66,11 @@ def load(spec):
     return schema
 
 
-def fuzz(*, schema, words, headers, examples, seed) -> Fuzzed:
-    """Call every operation ``examples`` times with each of the two kinds of input."""
+def fuzz(*, schema, words, sign_in, examples, seed) -> Fuzzed:
+    """Call every operation ``examples`` times with each of the two kinds of input.
+
+    ``sign_in``: the caller's ``headers`` and ``cookies``.
+    """
     found = Fuzzed()
     for result in schema.get_all_operations():
         operation = result.ok()
@@ -76,7 +79,7 @@ def fuzz(*, schema, words, headers, examples, seed) -> Fuzzed:
                 continue
             cases = operation.as_strategy(generation_mode=mode)
             with contextlib.suppress(Unsatisfiable, SkipTest):  # no case to be had after all
-                _drive(cases, words, headers, examples, f"{seed}{operation.label}{mode}", found)
+                _drive(cases, words, sign_in, examples, f"{seed}{operation.label}{mode}", found)
     return found
 
 
@@ -89,7 +92,7 @@ def _can_be_broken(operation) -> bool:
     return bool(operation.query or operation.body) or any(w != {"type": "string"} for w in words)
 
 
-def _drive(cases, words, headers, examples, seed, found) -> None:
+def _drive(cases, words, sign_in, examples, seed, found) -> None:
     chance = random.Random(seed)
 
     @settings(
@@ -104,7 +107,7 @@ def _drive(cases, words, headers, examples, seed, found) -> None:
         for name in case.path_parameters or {}:
             if name in words and real < 0.85:
                 case.path_parameters[name] = chance.choice(words[name])
-        response = case.call(headers=headers)
+        response = case.call(**sign_in)
         found.requests += 1
         found.statuses[response.status_code] += 1
         if response.status_code < 300:

@@ -156,7 +156,8 @@ def test_what_has_not_changed_is_not_sent_again():
         assert (again.status_code, again.content) == (304, b""), url
         assert again["ETag"] == first["ETag"]
         other = admin.get(url, headers={"If-None-Match": '"something else"'})
-        assert other.status_code == 200, url
+        # Read whole: the client then closes the file behind an archive.
+        assert (other.status_code, len(body_of(other)) > 0) == (200, True), url
 
 
 @pytest.mark.django_db
