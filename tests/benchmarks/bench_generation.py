@@ -45,8 +45,10 @@ SHARED: dict[str, Any] = {}
 def run(quick: bool) -> list[Row]:
     """Ratios per size and batch, then the plan."""
     names = ["tiny"] if quick else list(SIZES)
-    with _database():
-        rows = [r for name in names for r in in_child(lambda name=name: loop_rows(name, quick))[2]]
+    rows: list[Row] = []
+    for name in names:
+        with _database():  # its own: each child makes rows of the same names
+            rows += in_child(lambda name=name: loop_rows(name, quick))[2]
     return [*rows, *plan_rows(pairs=40 if quick else 400)]
 
 

@@ -75,16 +75,16 @@ def scores_in_batches(metric, inputs, texts, size: int) -> np.ndarray:
     return np.array([value for row in rows for value in row], dtype=np.float64)
 
 
-def winners(scores: np.ndarray, texts) -> np.ndarray:
-    """The outcome of every comparison within an image and, for equal texts, between images."""
+def margins(scores: np.ndarray, texts) -> np.ndarray:
+    """The margin of every comparison within an image and, for equal texts, between images."""
     flat = [(i, text) for i, own in enumerate(texts) for text in own]
-    outcomes = [
-        np.sign(scores[a] - scores[b])
+    found = [
+        scores[a] - scores[b]
         for a in range(len(flat))
         for b in range(a + 1, len(flat))
         if flat[a][0] == flat[b][0] or flat[a][1] == flat[b][1]
     ]
-    return np.array(outcomes)
+    return np.array(found)
 
 
 def assert_same_at_any_batch_size(metric, inputs, texts, *, tolerance: float = 1e-5) -> None:
@@ -92,10 +92,15 @@ def assert_same_at_any_batch_size(metric, inputs, texts, *, tolerance: float = 1
     single = scores_in_batches(metric, inputs, texts, 1)
     assert np.isfinite(single).all()
     assert len(np.unique(single)) > len(single) // 3, "the scores hardly differ: nothing is tested"
+    # Scores come from 32-bit numbers: what differs by a few roundings, on some processors
+    # only, is a tie and no win.
+    margin = margins(single, texts)
+    won = np.abs(margin) > 32 * np.finfo(np.float32).eps * np.abs(single).max()
+    assert won.mean() > 0.5, "most comparisons are ties: nothing is tested"
     for size in (2, 3, 16):
         batched = scores_in_batches(metric, inputs, texts, size)
         np.testing.assert_allclose(batched, single, rtol=tolerance, atol=tolerance)
-        np.testing.assert_array_equal(winners(batched, texts), winners(single, texts))
+        np.testing.assert_array_equal(np.sign(margins(batched, texts))[won], np.sign(margin)[won])
     backwards = scores_in_batches(metric, inputs[::-1], texts[::-1], 3)
     per_image = single.reshape(len(inputs), -1)
     np.testing.assert_allclose(
