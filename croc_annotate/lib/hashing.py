@@ -7,7 +7,6 @@ import hmac
 import json
 from typing import Any
 
-
 # Made once: making it takes as long as writing a short row with it.
 _CANONICAL = json.JSONEncoder(
     sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False

@@ -11,7 +11,7 @@ class ModuleAwareStaticStorage(CompressedManifestStaticFilesStorage):  # type: i
 
     support_js_module_import_aggregation = True
 
-    def url(self, name: str | None, force: bool = False) -> str:
+    def url(self, name: str | None, force: bool = False) -> str:  # noqa: FBT001, FBT002  (Django's)
         """The hashed address; the plain one before ``collectstatic`` (demo, development)."""
         if not self.hashed_files:
             return str(StaticFilesStorage.url(self, name))
