@@ -66,7 +66,7 @@ def in_child(out: Path, words: list[str], *, die_at: int | None) -> tuple[int, i
         return status, int(answer.read() or 0)
 
 
-@pytest.mark.django_db(transaction=True, serialized_rollback=True)
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("force", [False, True], ids=["new", "over an old one"])
 def test_killed_at_ten_random_places_and_run_again_gives_the_same_bytes(tmp_path, force):
     frozen_world()

@@ -64,7 +64,7 @@ def test_an_admin_freezes_from_the_page(client, admin, world, django_capture_on_
     assert (Release.objects.count(), ReleaseFreeze.objects.count()) == (1, 1)
 
 
-@pytest.mark.django_db(transaction=True, serialized_rollback=True)
+@pytest.mark.django_db(transaction=True)
 def test_without_a_worker_the_page_freezes_itself(client, admin, world, settings):
     # The embedded default has no broker: the task runs where it is called.
     assert settings.CELERY_TASK_ALWAYS_EAGER
@@ -141,7 +141,7 @@ def test_others_see_nothing_of_it(client, world, role):
     assert client.post(reverse("releases:new"), wish(world)).status_code == 403
 
 
-@pytest.mark.django_db(transaction=True, serialized_rollback=True)
+@pytest.mark.django_db(transaction=True)
 def test_a_second_worker_leaves_a_running_freeze_alone(world, monkeypatch):
     if connection.vendor != "postgresql":
         pytest.skip("SQLite lets one writer in at a time; the second finds it done")
@@ -172,7 +172,7 @@ def test_a_second_worker_leaves_a_running_freeze_alone(world, monkeypatch):
     assert Release.objects.get().freeze == asked
 
 
-@pytest.mark.django_db(transaction=True, serialized_rollback=True)
+@pytest.mark.django_db(transaction=True)
 def test_a_killed_worker_leaves_nothing_and_the_next_one_finishes(world):
     asked = unsent(world)
     pid = os.fork()

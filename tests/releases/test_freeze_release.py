@@ -327,7 +327,7 @@ def test_withdrawing_and_comparing_from_the_command_line(mixed, capsys):
         call_command("withdraw_release", "nothing", "--note", "x")
 
 
-@pytest.mark.django_db(transaction=True, serialized_rollback=True)
+@pytest.mark.django_db(transaction=True)
 def test_of_two_who_freeze_one_name_at_once_the_second_is_told(mixed):
     from threading import Barrier, Thread
 
