@@ -3,7 +3,7 @@
     export CROC_URL=https://croc.example.org CROC_TOKEN=croc_…
     python client.py croc out.tar
 
-lists the campaigns, prints the agreement of the first, and downloads the newest export of the
+lists the campaigns with their agreement, and downloads the newest export of the
 release. Import it to judge with a client of your own (`judge_one`).
 """
 
@@ -99,11 +99,10 @@ class Client:
 def main(release: str, target: str) -> None:
     """Show what a token can read."""
     client = Client(os.environ["CROC_URL"], os.environ["CROC_TOKEN"])
-    campaigns = list(client.pages("campaigns/"))
-    for campaign in campaigns:
+    for campaign in client.pages("campaigns/"):
         print(campaign["slug"], campaign["state"], campaign["items_complete"])
-    found = client.get(f"campaigns/{campaigns[0]['slug']}/agreement/")
-    print("Krippendorff α:", found["statistics"]["all"]["krippendorff_alpha"])
+        found = client.get(f"campaigns/{campaign['slug']}/agreement/")
+        print("  Krippendorff α:", found["statistics"]["all"]["krippendorff_alpha"])
     newest = next(row for row in client.pages("releases/") if row["name"] == release)
     files = client.get(f"releases/{release}/{newest['version']}/")["exports"]
     client.download(files[0]["url"], Path(target), files[0]["sha256"])

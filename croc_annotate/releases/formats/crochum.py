@@ -34,7 +34,7 @@ class CrochumFormat:
 
     name = "crochum"
     summary = gettext_noop(
-        "the published CROChum folder: croc_hum_metadata.tsv and <category>/<side>/<image>"
+        "the published CROChum folder: croc_hum_metadata.tsv and category/side/image"
     )
 
     def write(self, job: Job, out: WorkFolder) -> None:

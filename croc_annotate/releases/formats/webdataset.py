@@ -24,7 +24,7 @@ class WebDatasetFormat:
     """``<key>.<ending>`` and ``<key>.json``; the key ends at the first dot, so it holds none."""
 
     name = "webdataset"
-    summary = gettext_noop("tar shards of <key>.png and <key>.json for streaming")
+    summary = gettext_noop("tar shards of KEY.png and KEY.json for streaming")
 
     def write(self, job: Job, out: WorkFolder) -> None:
         """Split by split."""
