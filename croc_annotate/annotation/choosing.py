@@ -92,10 +92,10 @@ def fill(draft: Draft, wanted: int) -> None:
     person, grid = draft.person, is_grid(draft)
     room = wanted - (draft.gold is not None)  # gold uses one place of the batch, not one more
     if draft.gold is not None and not grid:
-        _remember_gold(draft, draft.gold)  # what is chosen beside it keeps its distance
+        _expect_gold(draft, draft.gold)  # what is chosen beside it keeps its distance
     _search(draft, room, group=draft.gold.group if draft.gold and grid else None)
     if draft.gold is not None and not grid:
-        _settle_gold(draft)
+        draft.window.settle(len(draft.chosen) - gold_place(draft))
     if not draft.chosen and draft.gold is not None and grid:
         draft.gold = None  # alone in its grid it would be told apart; it comes with its text
         _search(draft, wanted, group=None)
@@ -108,19 +108,11 @@ def gold_place(draft: Draft) -> int:
     return min(max(person.gold_at - person.handed_out - 1, 0), len(draft.chosen))
 
 
-def _remember_gold(draft: Draft, gold: Item) -> None:
+def _expect_gold(draft: Draft, gold: Item) -> None:
     """With the position of the screen before it: gold has none of its own in the queue."""
     seen = draft.window.seen
     position = seen[-1].position if seen else draft.person.cursor
-    draft.window.push(Seen(position, gold.pair_id, gold.group, draft.second, (root(gold),)))
-
-
-def _settle_gold(draft: Draft) -> None:
-    """Move gold in the memory from before the chosen items to its place among them."""
-    seen, chosen = draft.window.seen, len(draft.chosen)
-    if chosen < len(seen):
-        gold = seen.pop(len(seen) - chosen - 1)
-        seen.insert(len(seen) - chosen + gold_place(draft), gold)
+    draft.window.expect(Seen(position, gold.pair_id, gold.group, draft.second, (root(gold),)))
 
 
 def _search(draft: Draft, wanted: int, *, group: str | None) -> None:

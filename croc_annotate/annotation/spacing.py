@@ -40,10 +40,16 @@ class Seen:
 
 @dataclass(slots=True)
 class Window:
-    """The last screens of one person, oldest first."""
+    """The last screens of one person, oldest first.
+
+    ``coming`` is a screen whose place among the next ones is not fixed yet. All that is chosen
+    keeps clear of it, and it stands between no two of them: where it ends up before an item, that
+    item was still counted as one place nearer to what came before.
+    """
 
     distance: int
     seen: list[Seen] = field(default_factory=list)
+    coming: Seen | None = None
 
     def last(self) -> list[Seen]:
         """Screens within the campaign's distance, however long ago."""
@@ -63,6 +69,8 @@ class Window:
 
     def _last(self, count: int, now: int, seconds: int) -> list[Seen]:
         last = self.seen[-count:] if count else []
+        if self.coming is not None and count:
+            last = [*last, self.coming]
         return [seen for seen in last if now - seen.at < seconds]
 
     def allows(self, *, pair: int, group: str, image: int, now: int, strict: bool) -> bool:
@@ -73,8 +81,19 @@ class Window:
 
     def push(self, seen: Seen) -> None:
         """Remember a screen."""
-        self.seen.append(Seen(seen.position, seen.pair, seen.group[:12], seen.at, seen.images))
+        self.seen.append(_short(seen))
         del self.seen[:-REMEMBERED]
+
+    def expect(self, seen: Seen) -> None:
+        """A screen will come among the next ones."""
+        self.coming = _short(seen)
+
+    def settle(self, back: int) -> None:
+        """The screen that was expected stands ``back`` screens before the end."""
+        if self.coming is not None:
+            self.seen.insert(max(len(self.seen) - back, 0), self.coming)
+            del self.seen[:-REMEMBERED]
+            self.coming = None
 
     def forget(self, positions: set[int]) -> None:
         """Screens given back unseen were not seen."""
@@ -89,3 +108,7 @@ class Window:
         if len(self.seen) < REMEMBERED:
             return current
         return min(seen.position for seen in self.seen)
+
+
+def _short(seen: Seen) -> Seen:
+    return Seen(seen.position, seen.pair, seen.group[:12], seen.at, seen.images)

@@ -110,6 +110,21 @@ def test_when_little_is_left_the_same_text_may_come_and_the_other_after_a_while(
     assert last.allows(pair=1, group="c", image=9, now=60, strict=False)
 
 
+def test_a_screen_still_to_be_placed_shortens_no_distance():
+    """Gold is placed after the items beside it are chosen: those before it get no place from it."""
+    last = window((1, "p", 0), (2, "p", 0), (3, "p", 0), distance=3)
+    last.expect(Seen(2, 9, "p", 0, (99,)))
+    assert not last.allows(pair=1, group="c", image=5, now=1, strict=True)
+    assert not last.allows(pair=9, group="c", image=5, now=1, strict=True)
+    assert not last.allows(pair=4, group="c", image=99, now=1, strict=True)
+    last.push(Seen(3, 4, "p", 1))
+    assert last.allows(pair=1, group="c", image=5, now=1, strict=True)
+    last.push(Seen(4, 5, "p", 1))
+    last.settle(1)
+    assert [seen.pair for seen in last.seen] == [1, 2, 3, 4, 9, 5]
+    assert last.allows(pair=3, group="c", image=5, now=1, strict=True)
+
+
 def test_a_window_survives_its_row():
     seen = Seen(5, 6, "abcdef012345", 7, (8, 9))
     assert Seen.from_row(seen.as_row()) == seen
