@@ -1,4 +1,4 @@
-"""Batches that fit: halve on memory errors, go on, and give up only what does not fit alone."""
+"""Batches that fit: halve on memory errors, go on, and give up only what fails alone too."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import logging
 from typing import TYPE_CHECKING
 
 from generation.pipeline import DoesNotFit, Outcome, Pipeline, PipelineError, RenderFailure
+from generation.streak import Streak, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 logger = logging.getLogger(__name__)
 
-# A broken installation must not use up all candidates as failures within minutes.
-ERRORS_IN_A_ROW = 5
+# Where so many seeds alone meet the error of their batch and none works, no seed is to blame.
+_ALONE_IN_VAIN = 2
 
 
 class FittingBatches:
@@ -22,30 +23,25 @@ class FittingBatches:
     def __init__(self, pipeline: Pipeline) -> None:
         self.pipeline = pipeline
         self.size = pipeline.spec.settings.batch_size
-        self._errors = 0
+        self._errors = Streak("batches in a row ended in an error")
 
     def render(
         self, text: str, seeds: Sequence[int], *, stopped: Callable[[], bool] = lambda: False
     ) -> Iterator[Outcome]:
         """Yield exactly one outcome per seed, whatever the pipeline does about memory.
 
-        Asks `stopped` before each batch; once it says so, the remaining seeds have no outcome.
+        Asks `stopped` before each call; once it says so, the remaining seeds have no outcome.
         """
         waiting = list(seeds)
         while waiting and not stopped():
             part = waiting[: self.size]
             done: set[int] = set()
             try:
-                for outcome in self.pipeline.render(text, part):
-                    if outcome.seed in part and outcome.seed not in done:
-                        done.add(outcome.seed)
-                        yield outcome
-                self._errors = 0
-                yield from self._failed(part, done, "the pipeline answered with no image")
-                done = set(part)
+                yield from self._answers(text, part, done)
+                self._errors.end()
             except DoesNotFit as error:
                 if len(part) == 1:
-                    yield RenderFailure(part[0], f"does not fit into memory, even alone: {error}")
+                    yield _too_large(part[0], error)
                     done = set(part)
                 else:
                     self.size = len(part) // 2
@@ -53,22 +49,55 @@ class FittingBatches:
             except PipelineError:
                 raise
             except Exception as error:  # noqa: BLE001 - any pipeline may raise anything
-                yield from self._failed(part, done, self._reason(error))
-                done = set(part)
+                reason = self._errors.meet(error)
+                yield from self._apart(text, part, done, reason, stopped)
             waiting = [seed for seed in waiting if seed not in done]
 
-    def _failed(self, part: Sequence[int], done: set[int], reason: str) -> Iterator[Outcome]:
+    def _answers(self, text: str, part: Sequence[int], done: set[int]) -> Iterator[Outcome]:
+        """Ask the pipeline once; put right what it answers too often or not at all."""
+        for outcome in self.pipeline.render(text, part):
+            if outcome.seed in part and outcome.seed not in done:
+                done.add(outcome.seed)
+                yield outcome
         for seed in part:
             if seed not in done:
-                yield RenderFailure(seed, reason)
+                done.add(seed)
+                yield RenderFailure(seed, "the pipeline answered with no image")
 
-    def _reason(self, error: Exception) -> str:
-        """One unexpected error fails its images; many in a row mean that nothing can work."""
-        logger.error("The pipeline raised an unexpected error", exc_info=error)
-        self._errors += 1
-        reason = f"{type(error).__name__}: {error}"
-        if self._errors >= ERRORS_IN_A_ROW:
-            raise PipelineError(
-                f"{self._errors} batches in a row ended in an error, the last with {reason}"
-            ) from error
-        return reason
+    def _apart(
+        self,
+        text: str,
+        part: Sequence[int],
+        done: set[int],
+        reason: str,
+        stopped: Callable[[], bool],
+    ) -> Iterator[Outcome]:
+        """After an error of a whole call: only the seeds that meet it alone too fail.
+
+        Bounded: an error that is not one seed's is met by the first ones already, and the
+        others are not asked for again.
+        """
+        in_vain = _ALONE_IN_VAIN if len(part) == 1 else 0  # that one was alone
+        worked = bool(done)
+        for seed in [seed for seed in part if seed not in done]:
+            if stopped():
+                return
+            if worked or in_vain < _ALONE_IN_VAIN:
+                try:
+                    yield from self._answers(text, [seed], done)
+                    worked = True
+                    self._errors.end()
+                    continue
+                except DoesNotFit as error:
+                    reason = _too_large(seed, error).reason
+                except PipelineError:
+                    raise
+                except Exception as error:  # noqa: BLE001 - as above
+                    reason = reason_of(error)
+                in_vain += 1
+            done.add(seed)
+            yield RenderFailure(seed, reason)
+
+
+def _too_large(seed: int, error: DoesNotFit) -> RenderFailure:
+    return RenderFailure(seed, f"does not fit into memory, even alone: {error}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from generation.batching import FittingBatches
+    from generation.finishing import Finished
     from generation.pipeline import Outcome
 
 
@@ -25,27 +27,42 @@ class Batch:
     text: str
     seeds: Sequence[int]
     cancelled: bool = False
-    _results: queue.SimpleQueue[Outcome | BaseException | None] = field(
+    # What the device and the encoders report, as it happens; None: the device is done with it.
+    _events: queue.SimpleQueue[Outcome | Future[Finished] | BaseException | None] = field(
         default_factory=queue.SimpleQueue
     )
 
-    def outcomes(self) -> Iterator[Outcome]:
-        """Yield outcomes as they come; raises what the pipeline raised."""
-        while (result := self._results.get()) is not None:
-            if isinstance(result, BaseException):
-                raise result
-            yield result
+    def results(self, encode: Callable[[Outcome], Future[Finished]]) -> Iterator[Finished]:
+        """Yield each seed's result as soon as it is encoded, while the device draws on.
+
+        Raises what the pipeline raised, once all that it drew before has been yielded.
+        """
+        encoding, over, trouble = 0, False, None
+        while encoding or not over:
+            event = self._events.get()
+            if event is None:
+                over = True
+            elif isinstance(event, BaseException):
+                trouble = event
+            elif isinstance(event, Future):
+                encoding -= 1
+                yield event.result()
+            else:
+                encoding += 1
+                encode(event).add_done_callback(self._events.put)
+        if trouble is not None:
+            raise trouble
 
     def run(self, batches: FittingBatches, stopped: Callable[[], bool]) -> None:
-        """Render into the queue; an error travels to whoever reads the outcomes."""
+        """Render into the queue; an error travels to whoever reads the results."""
         try:
             over = partial(self._is_over, stopped)
             for outcome in batches.render(self.text, self.seeds, stopped=over):
-                self._results.put(outcome)
+                self._events.put(outcome)
         except BaseException as error:  # noqa: BLE001 - re-raised in the reading thread
-            self._results.put(error)
+            self._events.put(error)
         finally:
-            self._results.put(None)
+            self._events.put(None)
 
     def _is_over(self, stopped: Callable[[], bool]) -> bool:
         return self.cancelled or stopped()

@@ -34,9 +34,18 @@ class FinishedImage:
     provenance: dict[str, object]
 
 
-def finish(
-    outcome: Outcome, *, text: str, shared: Mapping[str, object]
-) -> FinishedImage | RenderFailure:
+@dataclass(frozen=True)
+class Unfinished:
+    """An image whose encoding or storing met an error that nobody foresaw."""
+
+    seed: int
+    error: Exception
+
+
+Finished = FinishedImage | RenderFailure | Unfinished
+
+
+def finish(outcome: Outcome, *, text: str, shared: Mapping[str, object]) -> Finished:
     """Encode an image with its provenance inside; a blank or broken one is a failure.
 
     Safe to run in any thread: it touches neither database nor storage nor device.
@@ -48,6 +57,8 @@ def finish(
         data, derived = _encoded(outcome, provenance)
     except BadImageError as error:
         return RenderFailure(outcome.seed, f"unusable image: {error}")
+    except Exception as error:  # noqa: BLE001 - e.g. facts that are no JSON; only this image's
+        return Unfinished(outcome.seed, error)
     if derived.blank:
         return RenderFailure(outcome.seed, derived.blank)
     return FinishedImage(outcome.seed, data, derived, provenance)

@@ -21,6 +21,11 @@ LIMIT_SECONDS = 900.0
 _FIRST_DELAY, _LONGEST_DELAY = 0.5, 15.0
 
 
+def away() -> tuple[type[Exception], ...]:
+    """The errors of a database or a file store that cannot be reached now."""
+    return (OperationalError, InterfaceError, *storage_errors())
+
+
 def patiently(act: Callable[[], T], *, limit: float = LIMIT_SECONDS) -> T:
     """Run an act that may safely run twice; on a lost connection wait and run it again.
 
@@ -30,10 +35,9 @@ def patiently(act: Callable[[], T], *, limit: float = LIMIT_SECONDS) -> T:
     deadline = time.monotonic() + limit
     delay = _FIRST_DELAY
     while True:
-        away: tuple[type[Exception], ...] = (OperationalError, InterfaceError, *storage_errors())
         try:
             return act()
-        except away as error:
+        except away() as error:
             if connection.in_atomic_block or time.monotonic() + delay > deadline:
                 raise
             logger.warning("Waiting %.1f s for the database or the file store: %s", delay, error)

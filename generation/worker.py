@@ -15,7 +15,7 @@ import secrets
 import socket
 import threading
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -27,16 +27,18 @@ from croc_annotate.candidates.services import fail_candidate, keep_image
 from generation.batching import FittingBatches
 from generation.budget import check_budget
 from generation.device import Batch, Device
-from generation.finishing import FinishedImage, finish
+from generation.finishing import FinishedImage, Unfinished, finish
 from generation.heart import LEASE, Heart
-from generation.patience import patiently
-from generation.pipeline import OutOfBudget, PipelineError, RenderFailure
+from generation.patience import away, patiently
+from generation.pipeline import OutOfBudget, PipelineError
 from generation.registry import build_pipeline
+from generation.streak import Streak, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from croc_annotate.candidates.models import Candidate, Generator
+    from generation.finishing import Finished
     from generation.pipeline import Pipeline
 
 logger = logging.getLogger(__name__)
@@ -73,6 +75,7 @@ class Worker:
         self.heart = Heart(self.name, queue)
         self._loaded: _Loaded | None = None
         self._encoders = ThreadPoolExecutor(_ENCODERS, thread_name_prefix="encode")
+        self._unfinished = Streak("images in a row could not be encoded or stored")
 
     def start(self) -> None:
         """Be seen, and keep what is claimed."""
@@ -130,8 +133,10 @@ class Worker:
         first = claim.candidates[0]
         try:
             loaded = self._load(first.generator)
-            check_budget(first.generator, loaded.pipeline.spec.settings)
-        except PipelineError:
+            settings = loaded.pipeline.spec.settings
+            patiently(partial(check_budget, first.generator, settings))
+        except BaseException:
+            # Else the heart would keep them held as long as this process lives.
             patiently(partial(release_claim, token=claim.token))
             raise
         text = first.pair.generation_text(first.side)
@@ -158,37 +163,36 @@ class Worker:
         now = timezone.now()
         return claim_batch(group=group, worker=self.name, limit=size, at=now, lease=LEASE)
 
-    def _finished(
-        self, handed: _Handed
-    ) -> Iterator[tuple[Candidate, FinishedImage | RenderFailure]]:
-        """Candidates with their encoded image or failure; encoding runs beside the device."""
+    def _finished(self, handed: _Handed) -> Iterator[tuple[Candidate, Finished]]:
+        """Candidates with what became of them; encoding runs beside the device."""
         by_seed = {candidate.seed: candidate for candidate in handed.claim.candidates}
-        shared = self._shared_provenance()
-        encoding: deque[Future[FinishedImage | RenderFailure]] = deque()
-        for outcome in handed.batch.outcomes():
-            encoding.append(
-                self._encoders.submit(finish, outcome, text=handed.batch.text, shared=shared)
-            )
-            # Store what is ready without waiting; hold few pictures in memory.
-            while encoding and (encoding[0].done() or len(encoding) > _ENCODERS * 2):
-                result = encoding.popleft().result()
-                yield by_seed[result.seed], result
-        for future in encoding:
-            result = future.result()
+        encode = partial(
+            self._encoders.submit, finish, text=handed.batch.text, shared=self._shared_provenance()
+        )
+        for result in handed.batch.results(encode):
             yield by_seed[result.seed], result
 
-    def _settle(
-        self, candidate: Candidate, result: FinishedImage | RenderFailure, token: str
-    ) -> bool:
-        if isinstance(result, RenderFailure):
-            patiently(
-                partial(fail_candidate, candidate=candidate, reason=result.reason, claim=token)
-            )
-            return False
-        keep = partial(keep_image, candidate=candidate, claim=token, data=result.data)
-        patiently(partial(keep, provenance=result.provenance, derived=result.derived))
-        self.heart.images_done += 1
-        return True
+    def _settle(self, candidate: Candidate, result: Finished, token: str) -> bool:
+        """Store an image, or fail its candidate: that one alone, whatever was wrong with it."""
+        if isinstance(result, FinishedImage):
+            try:
+                self._keep(candidate, result, token)
+            except away():
+                raise
+            except Exception as error:  # noqa: BLE001 - e.g. a text that the database refuses
+                result = Unfinished(result.seed, error)
+            else:
+                self._unfinished.end()
+                return True
+        unforeseen = isinstance(result, Unfinished)
+        reason = self._unfinished.meet(result.error) if unforeseen else result.reason
+        patiently(partial(fail_candidate, candidate=candidate, reason=reason, claim=token))
+        return False
+
+    def _keep(self, candidate: Candidate, image: FinishedImage, token: str) -> None:
+        keep = partial(keep_image, candidate=candidate, claim=token, data=image.data)
+        kept = patiently(partial(keep, provenance=image.provenance, derived=image.derived))
+        self.heart.images_done += kept
 
     def _give_back(self, handed: deque[_Handed]) -> None:
         """Release what was claimed and is not going to be rendered here."""
@@ -244,7 +248,12 @@ def _ready(generator: Generator) -> Pipeline:
             settings=generator.settings,
         )
         pipeline.load()
+    except PipelineError:
+        raise
     except ValueError as error:  # SettingsError is one
         raise PipelineError(f"{generator.slug}: {error}") from error
+    except Exception as error:
+        logger.exception("Loading %s", generator.slug)
+        raise PipelineError(f"{generator.slug} cannot be loaded: {reason_of(error)}") from error
     logger.info("Loaded %s", generator.slug)
     return pipeline

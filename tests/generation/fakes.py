@@ -2,6 +2,8 @@
 
 A Generator's settings steer them through `extra`:
     fits: at most so many images a batch · black / nothing / broken / crash: seeds that go wrong
+    spoils: seeds that end each call they are in before its first image
+    unspeakable: seeds whose facts are no JSON
     kill_after: end the process (SIGKILL) at the n-th image · delay: seconds an image
     down: the source cannot be reached · log: file that gets a line per call
 """
@@ -57,6 +59,8 @@ class Noise:
         self._log(f"render {text} {','.join(map(str, seeds))}")
         if len(seeds) > self.extra.get("fits", 1_000):
             raise DoesNotFit(f"{len(seeds)} images need too much memory")
+        if set(seeds) & set(self.extra.get("spoils", [])):
+            raise RuntimeError("shapes do not match")
         for seed in seeds:
             time.sleep(self.extra.get("delay", 0))
             outcome = self._one(text, seed)
@@ -67,7 +71,7 @@ class Noise:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     def _one(self, text: str, seed: int) -> Outcome | None:
-        for fault in ("nothing", "refused", "black", "broken", "crash"):
+        for fault in ("nothing", "refused", "black", "broken", "crash", "unspeakable"):
             if seed in self.extra.get(fault, []):
                 return getattr(self, f"_{fault}")(seed)
         return RenderedImage(seed, image=noise(text, seed), facts={"seconds": 0.01})
@@ -86,6 +90,9 @@ class Noise:
 
     def _crash(self, seed: int) -> Outcome:
         raise ValueError(f"a bug at seed {seed}")
+
+    def _unspeakable(self, seed: int) -> Outcome:
+        return RenderedImage(seed, image=noise("", seed), facts={"latents": object()})
 
     def describe(self) -> dict[str, object]:
         return {

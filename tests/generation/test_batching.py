@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from generation.batching import ERRORS_IN_A_ROW, FittingBatches
+from generation.batching import FittingBatches
 from generation.pipeline import (
     DoesNotFit,
     GeneratorSpec,
@@ -18,6 +18,7 @@ from generation.pipeline import (
 )
 from generation.registry import dotted_path
 from generation.render_settings import RenderSettings, SettingsError, parse_settings
+from generation.streak import ERRORS_IN_A_ROW
 from tests.generation.fakes import Noise
 
 
@@ -79,6 +80,59 @@ def test_errors_in_a_row_stop_instead_of_failing_everything() -> None:
     assert {o.reason for o in failed} == {"RuntimeError: no kernel image"}
     with pytest.raises(PipelineError, match="5 batches in a row"):
         next(outcomes)
+
+
+class Spoilt(Memory):
+    """Each call with one of the bad seeds ends in an error before its first image."""
+
+    def __init__(self, bad: set[int], batch: int) -> None:
+        super().__init__(holds=99, batch=batch)
+        self.bad, self.calls = bad, 0
+
+    def render(self, text: str, seeds: Sequence[int]) -> Iterator[Outcome]:
+        self.calls += 1
+        if self.bad & set(seeds):
+            raise ValueError("a bad seed")
+        yield from super().render(text, seeds)
+
+
+@given(bad=st.sets(st.integers(0, 11), max_size=2), batch=st.integers(1, 12), n=st.integers(0, 12))
+def test_an_error_of_a_whole_call_fails_only_the_seed_that_meets_it_alone(
+    bad: set[int], batch: int, n: int
+) -> None:
+    # One bad seed a batch: more of them could be an error of the whole pipeline.
+    bad = set({seed // batch: seed for seed in bad}.values())
+    pipeline = Spoilt(bad, batch)
+    outcomes = list(FittingBatches(pipeline).render("t", range(n)))
+    assert sorted(o.seed for o in outcomes) == list(range(n))
+    assert {o.seed for o in outcomes if isinstance(o, RenderFailure)} == bad & set(range(n))
+
+
+def test_an_error_that_is_not_one_seed_s_is_not_met_by_each_seed_twice() -> None:
+    pipeline = Spoilt(set(range(100)), batch=16)
+    outcomes = list(FittingBatches(pipeline).render("t", range(16)))
+    assert [o.reason for o in outcomes] == ["ValueError: a bad seed"] * 16
+    assert pipeline.calls == 1 + 2
+
+
+def test_what_ends_the_pipeline_while_seeds_are_tried_alone_is_no_seed_s_failure() -> None:
+    class Lost(Spoilt):
+        def render(self, text: str, seeds: Sequence[int]) -> Iterator[Outcome]:
+            if self.calls:
+                raise PipelineError("the device is gone")
+            yield from super().render(text, seeds)
+
+    outcomes = FittingBatches(Lost({1}, batch=4)).render("t", range(4))
+    with pytest.raises(PipelineError, match="the device is gone"):
+        next(outcomes)
+
+
+def test_a_stop_ends_it_also_between_the_seeds_of_a_spoilt_batch() -> None:
+    done: list[int] = []
+    batches = FittingBatches(Spoilt({3}, batch=4))
+    for outcome in batches.render("t", range(8), stopped=lambda: len(done) >= 2):
+        done.append(outcome.seed)  # noqa: PERF401 - asked between the outcomes
+    assert done == [0, 1]
 
 
 def test_a_stop_ends_it_after_the_batch_at_hand() -> None:

@@ -3,10 +3,12 @@ from __future__ import annotations
 import io
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection  # noqa: F401 - for the condition of a skip
 from PIL import Image
 
 from croc_annotate.candidates import claims, services
@@ -133,16 +135,24 @@ def test_failed_ones_stay_failed_until_they_are_asked_for_again() -> None:
     assert states() == {1: "rendered", 2: "failed", 3: "rendered"}
 
 
-def test_an_unexpected_error_fails_its_batch_and_the_run_goes_on() -> None:
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("crash", "ValueError: a bug at seed 2"),  # after the images before it
+        ("spoils", "RuntimeError: shapes do not match"),  # before any image of its call
+        ("black", "blank image: black"),
+        ("nothing", "the pipeline answered with no image"),
+        ("unspeakable", "TypeError: Object of type object is not JSON serializable"),
+    ],
+)
+def test_a_seed_that_goes_wrong_fails_alone_and_the_rest_of_its_batch_is_stored(
+    fault: str, reason: str
+) -> None:
     factories.make_pair()
-    make_generator(crash=[2])
-    generate("--seeds", "1-8")
-    failed = Candidate.objects.failed().filter(side="prompt").values_list("seed", "error")
-    assert all(error == "ValueError: a bug at seed 2" for _, error in failed)
-    # Which seeds shared the batch of four with seed 2 depends on the order of claims.
-    assert 2 in {seed for seed, _ in failed}
-    assert len(failed) <= 4
-    assert sum(state == "rendered" for state in states().values()) >= 4
+    make_generator(**{fault: [2]})
+    assert generate("--seeds", "1-9")["rendered_now"] == 2 * 8
+    failed = Candidate.objects.failed().values_list("side", "seed", "error")
+    assert set(failed) == {("prompt", 2, reason), ("contrast", 2, reason)}
 
 
 def test_a_generator_that_always_breaks_stops_the_run_instead_of_failing_everything() -> None:
@@ -152,6 +162,38 @@ def test_a_generator_that_always_breaks_stops_the_run_instead_of_failing_everyth
         generate("--seeds", "1-100")
     assert Candidate.objects.requested().count() > 150
     assert not Candidate.objects.requested().exclude(claimed_by="").exists()
+
+
+def test_images_that_can_never_be_stored_stop_the_run_too() -> None:
+    factories.make_pair()
+    make_generator(unspeakable=list(range(1, 101)))
+    with pytest.raises(CommandError, match="5 images in a row could not be encoded or stored"):
+        generate("--seeds", "1-100")
+    assert Candidate.objects.failed().count() == 4
+    assert not Candidate.objects.requested().exclude(claimed_by="").exists()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif("connection.vendor != 'postgresql'", reason="SQLite takes every text")
+def test_what_the_database_refuses_fails_one_image_and_leaves_no_file(
+    monkeypatch, settings
+) -> None:
+    """PostgreSQL's JSON holds no NUL; a service's own words about an image may."""
+    factories.make_pair()
+    make_generator()
+    plain = fakes.Noise._one
+
+    def with_nul(self: fakes.Noise, text: str, seed: int) -> object:
+        outcome = plain(self, text, seed)
+        return replace(outcome, facts={"revised_prompt": "a\0b"}) if seed == 2 else outcome
+
+    monkeypatch.setattr(fakes.Noise, "_one", with_nul)
+    assert generate("--seeds", "1-6")["rendered_now"] == 2 * 5
+    failed = Candidate.objects.failed()
+    assert set(failed.values_list("seed", flat=True)) == {2}
+    assert "DataError" in failed.first().error
+    files = [path for path in Path(settings.MEDIA_ROOT).rglob("*") if path.is_file()]
+    assert len(files) == 10 * 3
 
 
 @pytest.mark.field_case(47)
