@@ -69,6 +69,9 @@ class Heart:
                 # The database is away: the lease outlives several missed beats.
                 logger.warning("No heartbeat: %s", error)
                 connection.close()
+            except Exception:
+                # A chore that goes wrong must not stop the heart: what is claimed would lapse.
+                logger.exception("After a heartbeat")
         connection.close()
 
     def _beat(self) -> None:

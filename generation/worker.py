@@ -116,8 +116,11 @@ class Worker:
                 if self.stop.is_set():  # the device began no further batch of it
                     patiently(partial(release_claim, token=handed[0].claim.token))
                 handed.popleft()
+                if trouble is None and not handed:  # nothing was handed beside a suspect
+                    trouble = self._trouble_with_next(group, handed)
         finally:
             self._give_back(handed)
+            self.heart.doing = ""
         if trouble is not None:
             raise trouble
 
@@ -125,7 +128,7 @@ class Worker:
 
     def _hand_next(self, group: Group, handed: deque[_Handed]) -> None:
         """Claim a batch and hand it to the device, unless two are there or we are to stop."""
-        if self.stop.is_set() or len(handed) > 1:
+        if self.stop.is_set() or len(handed) > 1 or any(each.claim.suspect for each in handed):
             return
         claim = patiently(partial(self._claim, group, self._claim_size()))
         if not claim.candidates:

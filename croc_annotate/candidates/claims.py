@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # A candidate whose workers died this often takes its worker down with it.
 MAX_ATTEMPTS = 10
+# After so many deaths it is held alone, so that only the guilty one of a batch gets that far.
+ALONE_AFTER = 3
 
 
 @dataclass(frozen=True, order=True)
@@ -41,9 +43,14 @@ class Claim:
     token: str
     candidates: Sequence[Candidate]
 
+    @property
+    def suspect(self) -> bool:
+        """Whether its worker may die of it: nothing else should be at stake meanwhile."""
+        return any(row.attempts >= ALONE_AFTER for row in self.candidates)
+
 
 def claim_batch(*, group: Group, worker: str, limit: int, at: datetime, lease: timedelta) -> Claim:
-    """Hold up to ``limit`` waiting candidates of a group, lowest seeds first."""
+    """Hold up to ``limit`` waiting candidates of a group, lowest seeds first; a suspect alone."""
     token = f"{worker[:100]}#{secrets.token_hex(6)}"
     waiting = _of(group).claimable(at)
     while rows := list(waiting.select_related("pair", "generator").order_by("seed")[:limit]):
@@ -51,6 +58,7 @@ def claim_batch(*, group: Group, worker: str, limit: int, at: datetime, lease: t
         if hopeless:
             _give_up(hopeless, waiting)
             continue
+        rows = next(([row] for row in rows if row.attempts >= ALONE_AFTER), rows)
         # Whoever else chose the same rows waits here for our update and then finds them held.
         held = waiting.filter(pk__in=[row.pk for row in rows]).update(
             claimed_by=token, claimed_until=at + lease, attempts=F("attempts") + 1

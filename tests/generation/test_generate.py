@@ -3,12 +3,10 @@ from __future__ import annotations
 import io
 import itertools
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection  # noqa: F401 - for the condition of a skip
 from PIL import Image
 
 from croc_annotate.candidates import claims, services
@@ -18,24 +16,9 @@ from croc_annotate.lib.hashing import sha256_bytes
 from generation.finishing import PNG_KEY
 from tests import factories
 from tests.generation import fakes
+from tests.generation.rendering import claims_time, generate, make_generator
 
 pytestmark = pytest.mark.django_db
-
-
-def make_generator(slug: str = "noise", **extra: object) -> Generator:
-    return factories.make_generator(
-        slug, pipeline=fakes.PATH, model_id="m/noise", settings={"batch_size": 4, "extra": extra}
-    )
-
-
-def generate(*arguments: str) -> dict:
-    out = io.StringIO()
-    call_command("generate", *arguments, "--here", "--json", stdout=out)
-    return json.loads(out.getvalue())
-
-
-def states() -> dict[int, str]:
-    return dict(Candidate.objects.values_list("seed", "state"))
 
 
 def test_both_sides_of_each_pair_are_rendered_for_each_seed_and_generator(settings) -> None:
@@ -109,118 +92,6 @@ def test_the_pixels_of_the_file_are_those_of_the_pipeline() -> None:
     assert stored.tobytes() == fakes.noise(pair.prompt, 3).tobytes()
 
 
-@pytest.mark.field_case(48)
-def test_blank_broken_and_absent_images_are_failures_with_their_reason() -> None:
-    factories.make_pair()
-    make_generator(black=[1], broken=[2], nothing=[3], refused=[4])
-    result = generate("--seeds", "1-5")
-    reasons = dict(Candidate.objects.filter(side="prompt").failed().values_list("seed", "error"))
-    assert result["failed_now"] == 8
-    assert reasons[1] == "blank image: black"
-    assert "not a readable PNG" in reasons[2]
-    assert reasons[3] == "the pipeline answered with no image"
-    assert reasons[4] == "refused by the source"
-    assert states()[5] == "rendered"
-
-
-def test_failed_ones_stay_failed_until_they_are_asked_for_again() -> None:
-    factories.make_pair()
-    generator = make_generator(black=[1, 2])
-    generate("--seeds", "1-3")
-    assert generate("--seeds", "1-3")["rendered_now"] == 0
-    generator.settings["extra"] = {"black": [2]}
-    generator.save()
-    result = generate("--seeds", "1-3", "--retry-failed")
-    assert (result["retried"], result["rendered_now"], result["failed_now"]) == (4, 2, 2)
-    assert states() == {1: "rendered", 2: "failed", 3: "rendered"}
-
-
-@pytest.mark.parametrize(
-    ("fault", "reason"),
-    [
-        ("crash", "ValueError: a bug at seed 2"),  # after the images before it
-        ("spoils", "RuntimeError: shapes do not match"),  # before any image of its call
-        ("black", "blank image: black"),
-        ("nothing", "the pipeline answered with no image"),
-        ("unspeakable", "TypeError: Object of type object is not JSON serializable"),
-    ],
-)
-def test_a_seed_that_goes_wrong_fails_alone_and_the_rest_of_its_batch_is_stored(
-    fault: str, reason: str
-) -> None:
-    factories.make_pair()
-    make_generator(**{fault: [2]})
-    assert generate("--seeds", "1-9")["rendered_now"] == 2 * 8
-    failed = Candidate.objects.failed().values_list("side", "seed", "error")
-    assert set(failed) == {("prompt", 2, reason), ("contrast", 2, reason)}
-
-
-def test_a_generator_that_always_breaks_stops_the_run_instead_of_failing_everything() -> None:
-    factories.make_pair()
-    make_generator(crash=list(range(1, 101)))
-    with pytest.raises(CommandError, match="5 batches in a row"):
-        generate("--seeds", "1-100")
-    assert Candidate.objects.requested().count() > 150
-    assert not Candidate.objects.requested().exclude(claimed_by="").exists()
-
-
-def test_images_that_can_never_be_stored_stop_the_run_too() -> None:
-    factories.make_pair()
-    make_generator(unspeakable=list(range(1, 101)))
-    with pytest.raises(CommandError, match="5 images in a row could not be encoded or stored"):
-        generate("--seeds", "1-100")
-    assert Candidate.objects.failed().count() == 4
-    assert not Candidate.objects.requested().exclude(claimed_by="").exists()
-
-
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.skipif("connection.vendor != 'postgresql'", reason="SQLite takes every text")
-def test_what_the_database_refuses_fails_one_image_and_leaves_no_file(
-    monkeypatch, settings
-) -> None:
-    """PostgreSQL's JSON holds no NUL; a service's own words about an image may."""
-    factories.make_pair()
-    make_generator()
-    plain = fakes.Noise._one
-
-    def with_nul(self: fakes.Noise, text: str, seed: int) -> object:
-        outcome = plain(self, text, seed)
-        return replace(outcome, facts={"revised_prompt": "a\0b"}) if seed == 2 else outcome
-
-    monkeypatch.setattr(fakes.Noise, "_one", with_nul)
-    assert generate("--seeds", "1-6")["rendered_now"] == 2 * 5
-    failed = Candidate.objects.failed()
-    assert set(failed.values_list("seed", flat=True)) == {2}
-    assert "DataError" in failed.first().error
-    files = [path for path in Path(settings.MEDIA_ROOT).rglob("*") if path.is_file()]
-    assert len(files) == 10 * 3
-
-
-@pytest.mark.field_case(47)
-def test_out_of_memory_halves_the_batch_and_every_image_is_made(tmp_path: Path) -> None:
-    factories.make_pair()
-    log = tmp_path / "log"
-    generator = make_generator(fits=3, log=str(log))
-    generator.settings["batch_size"] = 16
-    generator.save()
-    assert generate("--seeds", "1-20")["rendered_now"] == 40
-    sizes = [
-        len(line.split()[-1].split(","))
-        for line in log.read_text().splitlines()
-        if "render" in line
-    ]
-    assert max(sizes) > 3
-    assert set(sizes[-5:]) <= {1, 2}
-
-
-@pytest.mark.field_case(47)
-def test_an_image_that_does_not_fit_alone_fails_with_its_reason() -> None:
-    factories.make_pair()
-    make_generator(fits=0)
-    assert generate("--seeds", "1-2")["failed_now"] == 4
-    assert "does not fit into memory, even alone" in Candidate.objects.failed().first().error
-
-
 def test_a_pipeline_is_loaded_once_and_works_text_by_text(tmp_path: Path) -> None:
     pairs = [factories.make_pair() for _ in range(3)]
     log = tmp_path / "log"
@@ -233,15 +104,6 @@ def test_a_pipeline_is_loaded_once_and_works_text_by_text(tmp_path: Path) -> Non
     texts = [line.rsplit(" ", 1)[0] for line in lines if line.startswith("render")]
     changes = sum(a != b for a, b in itertools.pairwise(texts))
     assert changes == 2 * 2 * len(pairs) - 1
-
-
-def test_a_source_that_is_down_is_said_and_its_candidates_wait_on() -> None:
-    factories.make_pair()
-    make_generator(down=True)
-    with pytest.raises(CommandError, match="noise is down"):
-        generate("--seeds", "1-2")
-    assert set(states().values()) == {"requested"}
-    assert set(Candidate.objects.values_list("attempts", "claimed_by")) == {(0, "")}
 
 
 def test_what_a_living_worker_holds_is_left_to_it() -> None:
@@ -273,16 +135,6 @@ def test_what_a_dead_worker_held_is_taken_over() -> None:
     generate("--seeds", "2")
     candidate = Candidate.objects.get(pair=pair, side="prompt")
     assert (candidate.state, candidate.attempts) == ("rendered", 2)
-
-
-def test_a_candidate_that_ends_its_worker_each_time_is_given_up() -> None:
-    pair, generator = factories.make_pair(), make_generator()
-    factories.make_candidate(
-        pair=pair, generator=generator, seed=1, rendered=False,
-        claimed_by="dead#1", claimed_until=claims_time(-1), attempts=claims.MAX_ATTEMPTS,
-    )  # fmt: skip
-    generate("--seeds", "1")
-    assert "given up after 10 attempts" in Candidate.objects.get(side="prompt").error
 
 
 def test_the_worker_of_a_run_says_hello_and_good_bye() -> None:
@@ -367,14 +219,6 @@ def test_a_claim_counts_seconds_not_messages() -> None:
     assert not services.fail_candidate(candidate=rows[0], reason="late", claim=second.token)
     assert claims.release_claim(token=taken.token) == 1
     assert claims.waiting_groups(at=later) == [group]
-
-
-def claims_time(seconds: float):
-    from datetime import timedelta
-
-    from django.utils import timezone
-
-    return timezone.now() + timedelta(seconds=seconds)
 
 
 def claims_lease():
