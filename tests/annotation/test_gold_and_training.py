@@ -159,8 +159,13 @@ def test_in_grid_mode_gold_of_another_text_comes_when_the_first_texts_are_throug
 @pytest.mark.parametrize("seed", range(4))
 def test_gold_keeps_the_distance_of_its_pair_too(batch, seed):
     campaign = make_open_campaign(
-        **{"pairs": 30, "seeds": 2, "min_distance": 8, "min_judgements": 1, "seed": seed},
-        **{"gold_rate": 0.25, "gold_spacing": 1},
+        pairs=30,
+        seeds=2,
+        seed=seed,
+        min_distance=8,
+        min_judgements=1,
+        gold_rate=0.25,
+        gold_spacing=1,
     )
     bank = list({item.pair_id: item.pair for item in campaign.items.work()}.values())
     for image in make_images(bank, sides=("prompt",), first_seed=50):
