@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django.db.models import Q
-from django.utils import timezone
+from django.db.models import Sum
 
-from croc_annotate.candidates.models import Candidate, CandidateState, Generator
+from croc_annotate.candidates.models import Candidate, Generator
 from generation.pipeline import OutOfBudget
 
 if TYPE_CHECKING:
@@ -17,16 +16,14 @@ if TYPE_CHECKING:
 def check_budget(generator: Generator, settings: RenderSettings) -> None:
     """Switch a generator off and raise OutOfBudget when its claimed images would exceed its cap.
 
-    Counts what is paid or under way: images made by a pipeline, failures (an image may have
-    been billed and then found blank), and everything that any worker holds now.
+    Counts what may have been billed: every time that a worker held a candidate and did not
+    give it back unasked for. So images, failures (one may be billed and then found blank),
+    what a worker died with, and what any worker holds now, the asking one included.
     """
     if not settings.max_spend:
         return
-    rows = Candidate.objects.filter(generator=generator)
-    made = Q(state=CandidateState.RENDERED, provenance__has_key="worker")
-    held = Q(state=CandidateState.REQUESTED, claimed_until__gte=timezone.now())
-    count = rows.filter(made | held | Q(state=CandidateState.FAILED)).count()
-    spent = count * settings.price_per_image
+    held = Candidate.objects.filter(generator=generator).aggregate(n=Sum("attempts"))["n"] or 0
+    spent = held * settings.price_per_image
     if spent > settings.max_spend + 1e-9:
         Generator.objects.filter(pk=generator.pk).update(active=False)
         raise OutOfBudget(

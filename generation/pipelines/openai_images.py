@@ -8,7 +8,6 @@ picture. The spending cap of the settings is kept by the worker, over all worker
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import logging
 import os
@@ -17,7 +16,7 @@ import time
 import urllib.error
 import urllib.request
 from http import HTTPStatus
-from http.client import HTTPException
+from http.client import HTTPException, IncompleteRead
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -98,8 +97,10 @@ class OpenAIImages:
         try:
             item = answer["data"][0]
             data = self._bytes(item)
-        except (KeyError, IndexError, TypeError, binascii.Error) as error:
+        except (LookupError, TypeError, AttributeError, ValueError) as error:
             return RenderFailure(seed, f"an answer without an image: {error!r}")
+        except (OSError, HTTPException) as error:
+            return RenderFailure(seed, f"the image's address could not be read: {error!r}")
         facts: dict[str, object] = {"cost": self.spec.settings.price_per_image}
         if item.get("revised_prompt"):
             facts["revised_prompt"] = item["revised_prompt"]
@@ -112,8 +113,23 @@ class OpenAIImages:
         parts = urlsplit(item["url"])
         if parts.scheme != "https" and parts.netloc != urlsplit(self.url).netloc:
             raise KeyError("url")
-        with urllib.request.urlopen(item["url"], timeout=self.spec.settings.timeout) as reply:  # noqa: S310 - scheme checked above
-            return bytes(reply.read(_LARGEST_ANSWER))
+        return self._downloaded(item["url"])
+
+    def _downloaded(self, url: str) -> bytes:
+        """A finished image; it is paid for, so a lost connection is met with patience."""
+        for attempt in range(self.spec.settings.max_retries):
+            try:
+                return self._fetched(url)
+            except (OSError, HTTPException):
+                time.sleep(_wait(attempt, {}))
+        return self._fetched(url)
+
+    def _fetched(self, url: str) -> bytes:
+        with urllib.request.urlopen(url, timeout=self.spec.settings.timeout) as reply:  # noqa: S310 - scheme checked by the caller
+            data = bytes(reply.read(_LARGEST_ANSWER))
+            if len(data) < int(reply.headers.get("Content-Length") or 0):
+                raise IncompleteRead(data)  # Python tells only who reads without a limit
+        return data
 
     def _ask(self, text: str) -> tuple[int, Any, Mapping[str, str]]:
         """(status, parsed answer, headers), after retries; raises TryLater or PipelineError."""
@@ -122,7 +138,7 @@ class OpenAIImages:
             self._pace()
             try:
                 status, answer, headers = self._post(text)
-            except (OSError, HTTPException, json.JSONDecodeError) as error:
+            except (OSError, HTTPException, ValueError) as error:  # ValueError: no JSON, no UTF-8
                 status, answer, headers = 0, {"error": {"message": repr(error)}}, {}
             _refuse_hopeless(self.spec.slug, status, answer)
             if status and status not in _AGAIN:
@@ -149,7 +165,7 @@ class OpenAIImages:
             with error:
                 try:
                     answer = json.loads(error.read(_LARGEST_ANSWER))
-                except json.JSONDecodeError:
+                except (OSError, HTTPException, ValueError):  # a proxy's own page, or half of it
                     answer = {}
                 return error.code, answer, dict(error.headers)
 

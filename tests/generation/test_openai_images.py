@@ -34,6 +34,7 @@ class Service:
 
     def __init__(self) -> None:
         self.script: list[object] = []
+        self.files: list[object] = []  # answers to GET: a status, or (declared length, bytes)
         self.asked: list[dict] = []
         self.times: list[float] = []
         service = self
@@ -61,6 +62,17 @@ class Service:
                 for name, value in headers.items():
                     self.send_header(name, value)
                 self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def do_GET(self) -> None:
+                answer = service.files.pop(0)
+                if isinstance(answer, int):
+                    self.send_error(answer)
+                    return
+                declared, data = answer
+                self.send_response(200)
+                self.send_header("Content-Length", str(declared))
                 self.end_headers()
                 self.wfile.write(data)
 
@@ -133,7 +145,17 @@ def test_an_image_is_asked_for_and_kept_byte_for_byte(service: Service) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [error(429), error(500), error(503), "drop", "half", (200, {}, b"{not json")]
+    "answer",
+    [
+        error(429),
+        error(500),
+        error(503),
+        "drop",
+        "half",
+        (200, {}, b"{not json"),
+        (502, {}, "<h1>défaut</h1>".encode("latin-1")),
+        (200, {}, "défaut".encode("latin-1")),
+    ],
 )
 def test_a_passing_fault_is_retried_with_growing_waits(
     service: Service, slept: list[float], answer: object
@@ -226,9 +248,40 @@ def test_a_key_that_is_not_set_is_asked_for_by_name(service: Service, monkeypatc
 
 def test_an_answer_without_an_image_is_a_failure(service: Service) -> None:
     make_generator(service)
-    service.script = [(200, {}, {"data": []}), (200, {}, {"data": [{"b64_json": "no base64!"}]})]
-    generate()
+    service.script = [
+        (200, {}, {"data": []}),
+        (200, {}, {"data": [{"b64_json": "no base64!"}]}),
+        (200, {}, {"data": ["an image"]}),
+        (200, {}, {"data": [{"url": "http://[half"}]}),
+    ]
+    generate("1-2")
+    assert Candidate.objects.failed().count() == 4
     assert all(
         "an answer without an image" in error
         for error in Candidate.objects.values_list("error", flat=True)
     )
+
+
+def test_an_image_behind_an_address_is_fetched_with_patience_as_it_is_paid_for(
+    service: Service, slept
+) -> None:
+    make_generator(service)
+    url = f"{service.url}/files/1.png"
+    service.script = [(200, {}, {"data": [{"url": url}]})] * 2
+    data = png(7)
+    service.files = [503, (len(data), data[:100]), (len(data), data), *[404] * 4]
+    generate()
+    assert len(service.asked) == 2
+    assert [read_file(c.image) for c in Candidate.objects.rendered()] == [data]
+    assert "the image's address could not be read: <HTTPError 404" in (
+        Candidate.objects.failed().get().error
+    )
+
+
+def test_what_dead_workers_may_have_been_billed_for_counts_as_spent(service: Service) -> None:
+    generator = make_generator(service, price_per_image=0.04, max_spend=0.2)
+    pair = factories.make_pair()
+    factories.make_candidate(pair=pair, generator=generator, seed=1, rendered=False, attempts=3)
+    with pytest.raises(CommandError, match=r"max_spend of 0\.20"):
+        generate("1-10")
+    assert len(service.asked) == 2
