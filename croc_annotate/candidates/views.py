@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from croc_annotate.accounts.access import reviewers_only
 from croc_annotate.candidates.forms import BrowseForm
 from croc_annotate.candidates.models import Candidate
-from croc_annotate.candidates.selectors import filter_candidates, in_wall_order
+from croc_annotate.candidates.selectors import Wall, filter_candidates, in_wall_order
 from croc_annotate.candidates.serving import image_response
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ def browse(request: HttpRequest) -> HttpResponseBase:
     """The wall of images with its filters in the address."""
     form = BrowseForm(request.GET)
     wanted = form.cleaned_data if form.is_valid() else {}
-    rows = in_wall_order(filter_candidates(Candidate.objects.all(), wanted))
-    page = Paginator(rows, _PAGE).get_page(request.GET.get("page"))
+    wall = Wall(filter_candidates(Candidate.objects.all(), wanted))
+    page = Paginator(wall, _PAGE).get_page(request.GET.get("page"))
     filtered = any(value not in (None, "") for value in wanted.values())
     return render(
         request,
