@@ -207,6 +207,7 @@ PROXY_COUNT = env.int("PROXY_COUNT", default=0, validate=check.Range(min=0, max=
 RATE_LIMIT_SIGN_IN = env.int("RATE_LIMIT_SIGN_IN", default=60)
 RATE_LIMIT_VISITORS = env.int("RATE_LIMIT_VISITORS", default=600)
 RATE_LIMIT_PEOPLE = env.int("RATE_LIMIT_PEOPLE", default=3000)
+RATE_LIMIT_TOKENS = env.int("RATE_LIMIT_TOKENS", default=3000)
 HTTPS = env.bool("HTTPS", default=not ON_LOOPBACK_ONLY)
 SESSION_ENGINE = "croc_annotate.accounts.sessions"
 SESSION_COOKIE_SECURE = HTTPS
@@ -218,8 +219,7 @@ CSRF_FAILURE_VIEW = "django.views.csrf.csrf_failure"
 SECURE_SSL_REDIRECT = HTTPS and env.bool("SSL_REDIRECT", default=True)
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", default=31_536_000) if HTTPS else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
-SECURE_HSTS_PRELOAD = HTTPS
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if PROXY_COUNT else None
 X_FRAME_OPTIONS = "DENY"

@@ -1,10 +1,12 @@
 """Rate limits: enough for people, too slow for guessing and for emptying the site.
 
-Three classes of requests, each with a limit of its own (settings ``RATE_LIMIT_…``):
+Four classes of requests, each with a limit of its own (settings ``RATE_LIMIT_…``):
 
 - *sign-in*: attempts to sign in or to open an invitation, by network address;
 - *visitors*: all other requests without a session or token, by network address;
-- *people*: requests of a signed-in person, by person: many may sit behind one address.
+- *people*: requests of a signed-in person, by person: many may sit behind one address;
+- *tokens*: requests to the API with a valid token, by token: so may a laboratory's scripts. A token
+  that is not valid counts as a visitor's: made-up ones must not each have a limit of their own.
 
 Counts live in the cache, in windows of a minute. Without Redis each process counts for itself.
 A cache that is down lets everybody through: a limit must never be what stops a study.
@@ -22,6 +24,7 @@ from django.http import HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from redis.exceptions import RedisError
 
+from croc_annotate.accounts.tokens import token_of
 from croc_annotate.accounts.visitors import visitor
 from croc_annotate.lib.addresses import client_network
 from croc_annotate.lib.hashing import sha256_text
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from django.http import HttpRequest
+
+    from croc_annotate.accounts.models import ApiToken
 
 WINDOW = 60
 # What monitors ask every few seconds must answer whatever else goes on.
@@ -52,12 +57,19 @@ def bucket_of(request: HttpRequest) -> Bucket | None:
         return None
     if request.path.startswith(SIGN_IN) and request.method == "POST":
         found = Bucket("sign-in", client_network(request), settings.RATE_LIMIT_SIGN_IN)
+    elif (token := _api_token(request)) is not None:
+        found = Bucket("tokens", str(token.pk), settings.RATE_LIMIT_TOKENS)
     elif (who := visitor(request)) is not None:
         # Not ``request.user``: that would read the person's row for the sake of counting.
         found = Bucket("people", str(who.pk), settings.RATE_LIMIT_PEOPLE)
     else:
         found = Bucket("visitors", client_network(request), settings.RATE_LIMIT_VISITORS)
     return found if found.limit else None
+
+
+def _api_token(request: HttpRequest) -> ApiToken | None:
+    """The valid token of a request to the API; pages know no tokens."""
+    return token_of(request) if request.path.startswith("/api/") else None
 
 
 def count(bucket: Bucket, *, now: float) -> int:

@@ -20,6 +20,7 @@ from croc_annotate.lib.hashing import sha256_text
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from django.http import HttpRequest
     from drf_spectacular.openapi import AutoSchema
     from rest_framework.request import Request
 
@@ -28,6 +29,7 @@ READ, WRITE, JUDGE = "read", "write", "judge"
 SCOPES = (READ, WRITE, JUDGE)
 # Writing the time of use at each request would make every read a write.
 USED_EVERY = timedelta(minutes=1)
+_FOUND = "_croc_api_token"
 
 
 def create_token(
@@ -62,26 +64,49 @@ def revoke_token(*, token: ApiToken, actor: User) -> None:
         record_audit(actor=actor, action="token.revoke", subject_type="token", subject_id=token.pk)
 
 
+def token_of(request: HttpRequest) -> ApiToken | None:
+    """The valid token that a request bears, with its person; None without one.
+
+    Asked by the rate limits and by the log-in, looked up once a request.
+    """
+    if not hasattr(request, _FOUND):
+        setattr(request, _FOUND, _look_up(_bearer(request)))
+    found: ApiToken | None = getattr(request, _FOUND)
+    return found
+
+
+def _bearer(request: HttpRequest | Request) -> list[bytes] | None:
+    """The words after ``Bearer``; None where the header is another or missing."""
+    parts: list[bytes] = get_authorization_header(request).split()
+    return parts[1:] if parts and parts[0].lower() == b"bearer" else None
+
+
+def _look_up(words: list[bytes] | None) -> ApiToken | None:
+    if not words or len(words) != 1:
+        return None
+    return (
+        ApiToken.objects.select_related("user")
+        .filter(sha256=sha256_text(words[0].decode("latin-1")), revoked_at=None)
+        .filter(Q(expires_at=None) | Q(expires_at__gt=timezone.now()), user__is_active=True)
+        .first()
+    )
+
+
 class TokenAuthentication(BaseAuthentication):
     """``Authorization: Bearer croc_…``."""
 
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
         """Return who holds the token; None where there is no bearer token."""
-        parts = get_authorization_header(request).split()
-        if not parts or parts[0].lower() != b"bearer":
+        words = _bearer(request)
+        if words is None:
             return None
-        if len(parts) != 2:
+        if len(words) != 1:
             raise AuthenticationFailed("Send one token: Authorization: Bearer croc_…")
-        now = timezone.now()
-        token = (
-            ApiToken.objects.select_related("user")
-            .filter(sha256=sha256_text(parts[1].decode("latin-1")), revoked_at=None)
-            .filter(Q(expires_at=None) | Q(expires_at__gt=now))
-            .first()
-        )
-        if token is None or not token.user.is_active:
+        token = token_of(request._request)
+        if token is None:
             raise AuthenticationFailed("This token is not known, or no longer valid.")
         self.check_scope(request, token)
+        now = timezone.now()
         if token.last_used_at is None or now - token.last_used_at > USED_EVERY:
             ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
         return token.user, token

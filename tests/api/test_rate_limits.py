@@ -7,9 +7,13 @@ import json
 import pytest
 import time_machine
 from django.core.cache import cache
+from django.db import connection
 from django.test import RequestFactory
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 from redis.exceptions import ConnectionError as RedisDownError
 
+from croc_annotate.accounts.tokens import create_token
 from croc_annotate.lib.addresses import client_address, client_network
 from tests.factories import make_user
 
@@ -20,7 +24,7 @@ NOON = "2026-03-02T12:00:00Z"
 @pytest.fixture(autouse=True)
 def low_limits(settings):
     settings.RATE_LIMIT_SIGN_IN, settings.RATE_LIMIT_VISITORS = 2, 3
-    settings.RATE_LIMIT_PEOPLE = 5
+    settings.RATE_LIMIT_PEOPLE, settings.RATE_LIMIT_TOKENS = 5, 4
     settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
     cache.clear()
     yield
@@ -66,6 +70,70 @@ def test_people_behind_one_address_are_counted_apart(client):
         person = Client()
         person.force_login(make_user("annotator"))
         assert statuses(person, "/annotate/", 6) == [200] * 5 + [429]
+
+
+def bearer(token):
+    return {"Authorization": f"Bearer {token}", "Accept": "application/json"}
+
+
+@time_machine.travel(NOON, tick=False)
+def test_scripts_behind_one_address_are_counted_by_their_tokens(client):
+    """A laboratory's scripts must not be refused for a neighbour's, nor use up the visitors' share."""
+    user = make_user("reviewer")
+    for name in ("one", "two"):
+        token = create_token(user=user, name=name, scopes=["read"])
+        found = statuses(client, "/api/v1/schema/", 5, headers=bearer(token))
+        assert found == [200] * 4 + [429]
+    assert statuses(client, "/releases/", 4) == [200] * 3 + [429]
+
+
+@time_machine.travel(NOON, tick=False)
+def test_a_token_counts_as_one_whatever_its_address_and_session(client):
+    client.force_login(make_user("reviewer"))
+    token = create_token(user=make_user("reviewer"), name="script", scopes=["read"])
+    found = [
+        client.get(
+            "/api/v1/schema/", headers=bearer(token), REMOTE_ADDR=f"203.0.113.{n}"
+        ).status_code
+        for n in range(5)
+    ]
+    assert found == [200] * 4 + [429]
+
+
+@time_machine.travel(NOON, tick=False)
+@pytest.mark.parametrize("wrong", ["made up", "revoked", "ended", "of a closed account"])
+def test_tokens_that_are_not_valid_count_for_their_address(client, wrong):
+    user = make_user("reviewer")
+    tokens = [create_token(user=user, name=str(n), scopes=["read"]) for n in range(4)]
+    if wrong == "made up":
+        tokens = [f"croc_{n}" for n in range(4)]
+    elif wrong == "of a closed account":
+        type(user).objects.filter(pk=user.pk).update(is_active=False)
+    else:
+        field = {"revoked": "revoked_at", "ended": "expires_at"}[wrong]
+        user.api_tokens.update(**{field: timezone.now()})
+    found = [client.get("/api/v1/schema/", headers=bearer(t)).status_code for t in tokens]
+    assert found == [401] * 3 + [429]
+
+
+@time_machine.travel(NOON, tick=False)
+def test_a_token_frees_no_page_from_its_limit_and_no_guess_at_a_password(client):
+    token = create_token(user=make_user("reviewer"), name="script", scopes=["read"])
+    found = statuses(client, "/releases/", 4, headers={"Authorization": f"Bearer {token}"})
+    assert found == [200] * 3 + [429]
+    tries = [
+        client.post("/accounts/login/", {"username": "u", "password": "x"}, headers=bearer(token))
+        for _ in range(3)
+    ]
+    assert tries[-1].status_code == 429
+
+
+def test_counting_a_token_asks_the_database_nothing_more(client):
+    token = create_token(user=make_user("reviewer"), name="script", scopes=["read"])
+    client.get("/api/v1/schema/", headers=bearer(token))  # notes the time of its use
+    with CaptureQueriesContext(connection) as asked:
+        client.get("/api/v1/schema/", headers=bearer(token))
+    assert sum("accounts_apitoken" in query["sql"] for query in asked) == 1
 
 
 @time_machine.travel(NOON, tick=False)

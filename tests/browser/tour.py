@@ -67,7 +67,7 @@ def open_site(folder: Path, unblocker: Any) -> Iterator[Site]:
 
     own = override_settings(
         MEDIA_ROOT=folder, CELERY_TASK_ALWAYS_EAGER=True, AXES_ENABLED=False, RATE_LIMIT_SIGN_IN=0,
-        RATE_LIMIT_VISITORS=0, RATE_LIMIT_PEOPLE=0,
+        RATE_LIMIT_VISITORS=0, RATE_LIMIT_PEOPLE=0, RATE_LIMIT_TOKENS=0,
     )  # fmt: skip
     app.conf.task_always_eager = True
     with own, unblocker.unblock():
