@@ -66,6 +66,16 @@ class TorchRunner:
 
     def load(self) -> None:
         """Read the weights (once) and put them where the settings say."""
+        try:
+            self._guarded(self._load)
+        except DoesNotFit as error:
+            self.close()
+            raise PipelineError(
+                f"{self.spec.model_id} does not fit into the memory of {device_name(self.device)}: "
+                f"{error} The settings `offload` and `quantisation` need less."
+            ) from error
+
+    def _load(self) -> None:
         settings = self.spec.settings
         options: dict[str, Any] = {"dtype": getattr(torch, settings.dtype)}
         if settings.quantisation != "none":
@@ -129,7 +139,7 @@ class TorchRunner:
             return self.pipeline_class.from_pretrained(source, **options)
         # RuntimeError: a quantiser that finds no GPU says so with one.
         except (OSError, ValueError, ImportError, RuntimeError) as error:
-            if isinstance(error, RuntimeError) and _is_memory(error):
+            if isinstance(error, RuntimeError) and (_is_memory(error) or _is_lost(error)):
                 raise
             raise PipelineError(f"Cannot load {self.spec.model_id!r}: {error}") from error
 
@@ -284,9 +294,13 @@ def _is_memory(error: RuntimeError) -> bool:
     return isinstance(error, torch.OutOfMemoryError) or any(m in text for m in _MEMORY_MESSAGES)
 
 
+def _is_lost(error: RuntimeError) -> bool:
+    return "CUDA error" in str(error)
+
+
 def _refuse_lost_device(error: RuntimeError) -> None:
     """After an illegal access or a failed assertion every further CUDA call fails too."""
-    if "CUDA error" in str(error):
+    if _is_lost(error):
         raise DeviceLost(str(error).splitlines()[0]) from error
 
 

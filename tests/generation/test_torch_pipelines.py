@@ -12,6 +12,7 @@ pytest.importorskip("torch", reason="needs the gpu extra: pip install 'croc-anno
 pytest.importorskip("diffusers", reason="needs the gpu extra: pip install 'croc-annotate[gpu]'")
 
 import torch
+from diffusers import FluxPipeline
 
 from generation.batching import FittingBatches
 from generation.pipeline import DeviceLost, DoesNotFit, PipelineError, RenderedImage, RenderFailure
@@ -177,6 +178,25 @@ def test_a_lost_device_is_told_from_a_bad_image(runner) -> None:
     loaded._pipe.transformer.forward = lost
     with pytest.raises(DeviceLost):
         list(FittingBatches(loaded).render(TEXT, [1]))
+
+
+@pytest.mark.parametrize(
+    ("error", "raised", "said"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory."), PipelineError, "does not fit .* `offload`"),
+        (RuntimeError("CUDA error: unspecified launch failure"), DeviceLost, "launch failure"),
+    ],
+)
+@pytest.mark.parametrize("step", ["from_pretrained", "to"])
+def test_a_device_that_fails_while_weights_are_loaded_is_said(
+    runner, monkeypatch, step: str, error: RuntimeError, raised: type[Exception], said: str
+) -> None:
+    def fail(*_args, **_kwargs):
+        raise error
+
+    monkeypatch.setattr(FluxPipeline, step, fail)
+    with pytest.raises(raised, match=said):
+        runner()
 
 
 def test_with_the_first_block_cache_images_still_do_not_depend_on_their_batch(runner) -> None:
