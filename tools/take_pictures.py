@@ -94,6 +94,8 @@ def shoot(page: Page, name: str, look: tuple[int, str], *, whole: bool = True) -
     """One picture, after fonts, images and charts are there."""
     # Not "networkidle": live pages and the judging page never stop asking.
     page.wait_for_load_state("load")
+    # What a page fetches by itself belongs into its picture.
+    page.wait_for_selector("[data-fragment]", state="detached")
     page.evaluate("document.fonts.ready")
     page.wait_for_timeout(900)
     page.screenshot(path=OUT / f"{name}-{look[0]}-{look[1]}.png", full_page=whole)
@@ -125,6 +127,8 @@ def annotator_pages(browser: Browser, url: str, state: object, look: tuple[int, 
             box.check()
         page.locator("main form button[type=submit]").first.click()
         page.wait_for_load_state("load")
+    # What a page fetches by itself belongs into its picture.
+    page.wait_for_selector("[data-fragment]", state="detached")
     if "guideline" in page.url:
         page.locator("main form button[type=submit]").first.click()
     page.goto(url + "/annotate/demo/")

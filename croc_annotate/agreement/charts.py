@@ -180,3 +180,16 @@ def rules_chart(rows: list[Row]) -> Row:
         "points": points,
         "lines": [],
     }
+
+
+def pace_chart(counts: list[int], bin_ms: int) -> Row:
+    """A person's answers by active time, in bins of ``bin_ms``."""
+    return {
+        "x_label": _("Active seconds for one answer (longer ones are left out)"),
+        "format": ".1f",
+        "bins": [
+            {"x0": k * bin_ms / 1000, "x1": (k + 1) * bin_ms / 1000, "n": n}
+            for k, n in enumerate(counts)
+        ],
+        "marks": [],
+    }

@@ -11,6 +11,7 @@ from croc_annotate.agreement.models import ItemConsensus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
     from croc_annotate.agreement.modelling import ConsensusTable
     from croc_annotate.annotation.models import Campaign
@@ -23,11 +24,15 @@ _FIELDS = (
 )  # fmt: skip
 
 
-def store_consensus(campaign: Campaign, table: ConsensusTable) -> int:
-    """Bring ItemConsensus in line with ``table``; writes changed rows only, returns how many."""
+def store_consensus(campaign: Campaign, table: ConsensusTable, *, begun: datetime) -> int:
+    """Bring ItemConsensus in line with ``table``; writes changed rows only, returns how many.
+
+    A row that a reviewer's act changed after ``begun``, when the judgements were read, is newer
+    than the table and stays.
+    """
     written = 0
     for start in range(0, table.item_id.size, _BLOCK):
-        changed = list(_changed(campaign, table, slice(start, start + _BLOCK)))
+        changed = list(_changed(campaign, table, slice(start, start + _BLOCK), begun))
         ItemConsensus.objects.bulk_create(
             changed,
             batch_size=2_000,
@@ -43,17 +48,20 @@ def store_consensus(campaign: Campaign, table: ConsensusTable) -> int:
     return written
 
 
-def _changed(campaign: Campaign, table: ConsensusTable, block: slice) -> Iterator[ItemConsensus]:
+def _changed(
+    campaign: Campaign, table: ConsensusTable, block: slice, begun: datetime
+) -> Iterator[ItemConsensus]:
     """The rows of a block of items (they stand in the order of their ids) that are not stored so."""
     items = table.item_id[block].tolist()
     stored = ItemConsensus.objects.filter(
         campaign=campaign, item_id__gte=items[0], item_id__lte=items[-1]
     )
     old = {row[0]: row[1:] for row in stored.values_list("item_id", *_FIELDS)}
+    newer = set(stored.filter(reviewed_at__gte=begun).values_list("item_id", flat=True))
     roles, candidates = table.text_role[block].tolist(), table.candidate_id[block].tolist()
     rows = zip(items, candidates, roles, _values(table, block), strict=True)
     for item, candidate, role, values in rows:
-        if old.get(item) != values:
+        if old.get(item) != values and item not in newer:
             yield ItemConsensus(
                 item_id=item, campaign=campaign, candidate_id=candidate, text_role=role,
                 **dict(zip(_FIELDS, values, strict=True)),

@@ -152,7 +152,8 @@ class ItemConsensusQuerySet(models.QuerySet["ItemConsensus"]):
 class ItemConsensus(models.Model):
     """The state of an item when statistics were last computed, for filters and queues.
 
-    Derived: ``agreement.statistics`` writes it from the judgements and nothing else does.
+    Derived: ``agreement.statistics`` writes it from the judgements; a reviewer's act shows in it
+    at once.
     """
 
     item = models.OneToOneField(
@@ -170,6 +171,8 @@ class ItemConsensus(models.Model):
     n_unsure = models.PositiveSmallIntegerField(default=0)
     posterior = models.FloatField(null=True, blank=True)
     complete = models.BooleanField(default=False)
+    # A reviewer's act changes the row at once; statistics that began before it must not undo that.
+    reviewed_at = models.DateTimeField(null=True, blank=True)
 
     objects = ItemConsensusQuerySet.as_manager()
 

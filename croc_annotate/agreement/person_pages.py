@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+import math
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.contrib.auth import get_user_model
-from django.db.models import Avg, Count, Q
-from django.db.models.functions import TruncDate
 from django.http import Http404, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
@@ -18,14 +16,17 @@ from django.utils.translation import ngettext
 
 from croc_annotate.accounts.access import admins_only, person
 from croc_annotate.accounts.models import AuditEvent
+from croc_annotate.agreement import charts
 from croc_annotate.agreement.cells import percent
 from croc_annotate.agreement.effects import effect
 from croc_annotate.agreement.forms import PeriodForm
+from croc_annotate.agreement.models import ConsensusState
 from croc_annotate.agreement.pages import base_context, required_campaign
 from croc_annotate.agreement.people_pages import named, shown
 from croc_annotate.agreement.snapshots import current_statistics, is_small
 from croc_annotate.agreement.waiting import waits_for_statistics
-from croc_annotate.annotation.models import Judgement, Purpose, Verdict
+from croc_annotate.agreement.work_profiles import BIN_MS, BINS
+from croc_annotate.annotation.models import Judgement, Purpose
 from croc_annotate.annotation.services import reinstate_judgements, set_aside_judgements
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 Context = dict[str, Any]
 
 _LATEST = 24
-_BINS_MS = range(0, 20_001, 1_000)
+_NO_WORK: Context = {"categories": [], "days": [], "pace": [0] * BINS}
 
 
 @admins_only
@@ -50,12 +51,15 @@ def annotator(request: HttpRequest, pk: int) -> HttpResponse:
     rows = [row for row in snapshot.data["rows"] if row["id"] == who.pk]
     if not rows and not campaign.judgements.filter(annotator=who).exists():
         raise Http404("not an annotator of this campaign")
+    # Both were computed together, and just looked at: no need to ask again whether they are old.
+    work = current_statistics(campaign=campaign, kind="work", patience=math.inf)
     context = base_context(request, campaign, "annotators") | {
         "snapshot": snapshot,
         "who": who,
         "row": shown(named(rows)[0], campaign) if rows else None,
         "form": PeriodForm(initial={"act": "set_aside"}),
         **_work_of(campaign, who),
+        **_profile_of(work.data.get(str(who.pk), _NO_WORK)),
     }
     return render(request, "agreement/annotator.html", context)
 
@@ -65,9 +69,6 @@ def _work_of(campaign: Campaign, who: User) -> Context:
     work = mine.filter(purpose=Purpose.WORK)
     acts = AuditEvent.objects.filter(subject_type="user", subject_id=str(who.pk))
     return {
-        "by_category": _by_category(work),
-        "days_data": _days_chart(work),
-        "pace_data": _pace_chart(work),
         "aside": mine.filter(set_aside_at__isnull=False).count(),
         "latest": work.select_related("item__candidate", "item__pair").order_by("-id")[:_LATEST],
         "gold": mine.filter(purpose=Purpose.GOLD)
@@ -77,66 +78,27 @@ def _work_of(campaign: Campaign, who: User) -> Context:
     }
 
 
-def _by_category(work: Any) -> list[Context]:
-    rows = (
-        work.order_by()
-        .values("item__pair__category_id")
-        .annotate(
-            n=Count("pk"),
-            accepts=Count("pk", filter=Q(verdict=Verdict.ACCEPT)),
-            votes=Count("pk", filter=~Q(verdict=Verdict.UNSURE)),
-            active=Avg("active_ms"),
-        )
-        .order_by("item__pair__category_id")
-    )
-    return [
+def _profile_of(profile: Context) -> Context:
+    """The table and the charts of a person's counted work."""
+    categories = [
         {
-            "category": row["item__pair__category_id"],
-            "n": row["n"],
-            "accepts": percent(row["accepts"] / row["votes"]) if row["votes"] else "",
-            "unsure": row["n"] - row["votes"],
-            "seconds": "" if row["active"] is None else f"{row['active'] / 1000:.1f} s",
+            "category": row["category"],
+            "n": row["accept"] + row["reject"] + row["unsure"],
+            "accepts": percent(row["accept"] / votes) if (votes := _votes(row)) else "",
+            "unsure": row["unsure"],
+            "seconds": "" if row["mean_ms"] is None else f"{row['mean_ms'] / 1000:.1f} s",
         }
-        for row in rows
+        for row in profile["categories"]
     ]
-
-
-def _days_chart(work: Any) -> Context:
-    days = (
-        work.order_by()
-        .annotate(day=TruncDate("created_at"))
-        .values("day")
-        .annotate(**{v: Count("pk", filter=Q(verdict=v)) for v in Verdict.values})
-        .order_by("day")
-    )
-    rows = list(days)
     return {
-        "x": {"label": _("Day"), "type": "time"},
-        "y": {"label": _("Judgements"), "domain": None, "format": ","},
-        "series": [
-            {"label": v, "points": [{"x": str(row["day"]), "y": row[v]} for row in rows]}
-            for v in Verdict.values
-        ],
+        "by_category": categories,
+        "days_data": charts.days_chart(profile["days"]),
+        "pace_data": charts.pace_chart(profile["pace"], BIN_MS),
     }
 
 
-def _pace_chart(work: Any) -> Context:
-    edges = list(pairwise(_BINS_MS))
-    counts = work.aggregate(
-        **{
-            f"b{k}": Count("pk", filter=Q(active_ms__gte=low, active_ms__lt=high))
-            for k, (low, high) in enumerate(edges)
-        }
-    )
-    return {
-        "x_label": _("Active seconds for one answer (longer ones are left out)"),
-        "format": ".1f",
-        "bins": [
-            {"x0": low / 1000, "x1": high / 1000, "n": counts[f"b{k}"]}
-            for k, (low, high) in enumerate(edges)
-        ],
-        "marks": [],
-    }
+def _votes(row: Context) -> int:
+    return int(row["accept"]) + int(row["reject"])
 
 
 @admins_only
@@ -172,7 +134,7 @@ def _effect_context(campaign: Campaign, who: User, form: PeriodForm) -> Context:
         period=form.period(),
         reinstate=form.cleaned_data["act"] == "reinstate",
     )
-    return {"effect": found, "comparison": _comparison(found)}
+    return {"effect": found, "comparison": _comparison(found), "changes": _changes(found)}
 
 
 def _carry_out(
@@ -214,6 +176,18 @@ def _comparison(found: Context) -> list[Context]:
             "after": _number(found["after"][name]),
         }
         for name, title in names.items()
+    ]
+
+
+def _changes(found: Context) -> list[Context]:
+    """How many items change their state, the most first, in the reader's language."""
+    return [
+        {
+            "before": ConsensusState(change["from"]).label,
+            "after": ConsensusState(change["to"]).label,
+            "items": change["items"],
+        }
+        for change in sorted(found["changes"], key=lambda change: -change["items"])
     ]
 
 

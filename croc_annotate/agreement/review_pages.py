@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.db.models import Count
 from django.http import HttpResponseRedirect
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 Context = dict[str, Any]
 
 BULK_MOST = 2_000
+_SAMPLE = 12
 PATIENCE = 60.0
 _FILTERS = ("kind", "category", "generator", "side", "text_role", "pair")
 
@@ -213,43 +214,38 @@ def bulk(request: HttpRequest) -> HttpResponse:
     campaign = required_campaign(request)
     reviewer, form = person(request), QueueForm(request.GET)
     queue = review_queue(campaign, reviewer, form.cleaned_data if form.is_valid() else {})
-    items = list(
-        Item.objects.filter(pk__in=queue.values("pk"))
-        .select_related("campaign", "candidate")
-        .order_by("pk")[: BULK_MOST + 1]
-    )
-    token = sha256_text(canonical_json([item.pk for item in items]))
+    # One look at the queue; the items themselves are read for the act only.
+    found = sorted(queue.order_by().values_list("pk", "candidate__pair__category_id"))
+    pks = [pk for pk, _ in found]
+    token = sha256_text(canonical_json(pks))
     act = BulkForm(request.POST or None, initial={"token": token, "reason": "clear"})
-    if request.method == "POST" and act.is_valid() and _bulk(request, act, items, token, campaign):
+    if request.method == "POST" and act.is_valid() and _bulk(request, act, pks, token, campaign):
         return _back(campaign, _kept(request))
     context = base_context(request, campaign, "review") | {
         "form": form,
         "act_form": act,
         "query": _kept(request),
-        "total": len(items),
-        "too_many": len(items) > BULK_MOST,
+        "total": len(pks),
+        "too_many": len(pks) > BULK_MOST,
         "most": BULK_MOST,
-        "by_category": queue.order_by()
-        .values_list("item__pair__category_id")
-        .annotate(n=Count("pk"))
-        .order_by("item__pair__category_id"),
-        "sample": [item.candidate for item in items[:12]],
+        "by_category": sorted(Counter(category for _, category in found).items()),
+        "sample": Candidate.objects.filter(consensus__in=pks[:_SAMPLE]).order_by("consensus"),
     }
     return render(request, "agreement/bulk.html", context)
 
 
 def _bulk(
-    request: HttpRequest, form: BulkForm, items: list[Item], token: str, campaign: Campaign
+    request: HttpRequest, form: BulkForm, pks: list[int], token: str, campaign: Campaign
 ) -> bool:
     """Do the act on the whole part; False with the reason in the form if it cannot be."""
     if form.cleaned_data["token"] != token:
         form.add_error(None, _("The queue changed since the preview. Look again."))
         return False
-    if len(items) > BULK_MOST:
+    if len(pks) > BULK_MOST:
         form.add_error(None, _("That is too much at once: filter further."))
         return False
     try:
-        done = _act_on_many(form.cleaned_data, items, person(request), campaign)
+        done = _act_on_many(form.cleaned_data, pks, person(request), campaign)
     except ReviewRefusedError as refused:
         form.add_error(None, str(refused))
         return False
@@ -257,17 +253,17 @@ def _bulk(
     return True
 
 
-def _act_on_many(values: Context, items: list[Item], actor: User, campaign: Campaign) -> int:
+def _act_on_many(values: Context, pks: list[int], actor: User, campaign: Campaign) -> int:
     if values["act"] == "send_back":
         return reviewing.send_back(
             campaign=campaign,
-            item_ids=[item.pk for item in items],
+            item_ids=pks,
             actor=actor,
             extra=values["extra"] or 2,
             note=values["note"],
         )
     return reviewing.decide_many(
-        items=items,
+        items=list(Item.objects.filter(pk__in=pks).select_related("campaign").order_by("pk")),
         reviewer=actor,
         verdict=values["verdict"],
         reason=values["reason"],

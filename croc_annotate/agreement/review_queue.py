@@ -13,7 +13,7 @@ from croc_annotate.agreement.models import Adjudication, ConsensusState, ItemCon
 from croc_annotate.agreement.reviewing import review_policy
 from croc_annotate.annotation.models import Flag, Item, Judgement, Purpose
 from croc_annotate.candidates.models import Candidate
-from croc_annotate.prompts.models import Side
+from croc_annotate.prompts.models import ContrastPair, Side
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,12 +26,11 @@ if TYPE_CHECKING:
 
 KINDS = ("", "disputed", "weak", "second")
 _FILTERS = {
-    "category": "item__pair__category_id",
     "generator": "candidate__generator__slug",
     "side": "candidate__side",
-    "pair": "item__pair__slug",
     "text_role": "text_role",
 }
+_PAIR_FILTERS = {"category": "category", "pair": "slug"}
 
 
 def review_queue(
@@ -50,13 +49,20 @@ def review_queue(
     everything = kinds["disputed"] | weak | kinds["second"]
     rows = (
         ItemConsensus.objects.filter(kinds.get(wanted.get("kind", ""), everything))
-        .filter(campaign=campaign, item__pair__active=True)
+        .filter(campaign=campaign)
         .exclude(verified_by="adjudicated")
         .exclude(pk__in=mine)
+        # Few pairs are out of use: their images are looked up, not the pair of each image.
+        .exclude(candidate__in=Candidate.objects.filter(pair__active=False).values("pk"))
     )
     for name, field in _FILTERS.items():
         if wanted.get(name):
             rows = rows.filter(**{field: wanted[name]})
+    for name, field in _PAIR_FILTERS.items():
+        if wanted.get(name):
+            # The pairs first: an index leads from them to their images.
+            pairs = ContrastPair.objects.filter(**{field: wanted[name]})
+            rows = rows.filter(candidate__pair__in=list(pairs.values_list("pk", flat=True)))
     openness = Abs(Coalesce(F("posterior"), 0.5) - 0.5)
     if not second:  # a Case without a When would be a bare number: a column's position
         return rows.order_by(openness, "item_id")

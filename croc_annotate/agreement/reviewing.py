@@ -131,7 +131,7 @@ def withdraw_adjudication(
     items.update(closed_by_review=False)
     recount_items(campaign=adjudication.campaign, items=items, now=now)
     ItemConsensus.objects.filter(item__in=items).update(
-        state=ConsensusState.DISPUTED, verified_by=""
+        state=ConsensusState.DISPUTED, verified_by="", reviewed_at=timezone.now()
     )
     _audit(
         actor, "review.withdrawn", "adjudication", adjudication.pk, adjudication.campaign,
@@ -158,7 +158,7 @@ def send_back(
         raise ReviewRefusedError("there is nothing to send back")
     total = request_more_judgements(item_ids=pks, extra=extra, actor=actor, reason=note, now=now)
     ItemConsensus.objects.filter(item_id__in=pks).update(
-        state=ConsensusState.PENDING, verified_by="", complete=False
+        state=ConsensusState.PENDING, verified_by="", complete=False, reviewed_at=timezone.now()
     )
     _audit(
         actor, "review.sent_back", "campaign", campaign.pk, campaign,
@@ -291,7 +291,7 @@ def _take_effect(found: Adjudication, item: Item, actor: User, now: datetime) ->
         return
     close_items(items=Item.objects.filter(pk=item.pk), actor=actor, now=now)
     ItemConsensus.objects.filter(item=item).update(
-        state=_STATE_OF[found.verdict], verified_by="adjudicated"
+        state=_STATE_OF[found.verdict], verified_by="adjudicated", reviewed_at=timezone.now()
     )
 
 

@@ -26,6 +26,7 @@ from croc_annotate.agreement.rules_report import compare_rules
 from croc_annotate.agreement.selectors import rule_of
 from croc_annotate.agreement.services import report_of
 from croc_annotate.agreement.standing import overview_of
+from croc_annotate.agreement.work_profiles import work_profiles
 from croc_annotate.annotation.models import Item, Judgement
 
 if TYPE_CHECKING:
@@ -38,11 +39,11 @@ if TYPE_CHECKING:
     from croc_annotate.agreement.reading import CampaignData
     from croc_annotate.annotation.models import Campaign
 
-KINDS = ("overview", "report", "pairs", "annotators", "rules")
+KINDS = ("overview", "report", "pairs", "annotators", "work", "rules")
 REPORT_BY = ("category", "side", "generator", "week", "guideline_version", "mode", "text_role")
 KEEP = 5
 # Raise it when the numbers change their shape: older snapshots are then computed anew.
-FORMAT = 2
+FORMAT = 3
 _LOCK_SECONDS = 600
 _AUDITED = (
     "judgements.set_aside",
@@ -83,7 +84,7 @@ def read_everything(campaign: Campaign) -> Everything:
 
 def compute_statistics(*, campaign: Campaign, now: datetime | None = None) -> dict[str, Any]:
     """Compute all statistics of ``campaign`` and keep them; returns them by kind."""
-    started, now = time.perf_counter(), now or timezone.now()
+    started, began, now = time.perf_counter(), timezone.now(), now or timezone.now()
     parameters = fingerprint(campaign)
     everything = read_everything(campaign)
     found = {
@@ -96,6 +97,7 @@ def compute_statistics(*, campaign: Campaign, now: datetime | None = None) -> di
             "rows": annotator_rows(everything.data, everything.gold, everything.model),
             "model": everything.model.as_dict(),
         },
+        "work": work_profiles(everything.data),
         "rules": {
             "rows": compare_rules(
                 everything.data, everything.gold, everything.model, everything.adjudicated
@@ -103,7 +105,7 @@ def compute_statistics(*, campaign: Campaign, now: datetime | None = None) -> di
         },
     }
     with transaction.atomic():
-        store_consensus(campaign, everything.table)
+        store_consensus(campaign, everything.table, begun=began)
         took = time.perf_counter() - started
         StatisticsSnapshot.objects.bulk_create(
             StatisticsSnapshot(

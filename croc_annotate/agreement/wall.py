@@ -10,6 +10,7 @@ from django.db.models import Q
 from croc_annotate.agreement.models import ItemConsensus
 from croc_annotate.agreement.reading import pseudonyms
 from croc_annotate.annotation.models import Judgement
+from croc_annotate.prompts.models import ContrastPair
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,14 +19,13 @@ if TYPE_CHECKING:
     from croc_annotate.annotation.models import Campaign
 
 _EQUAL = {
-    "category": "item__pair__category_id",
     "generator": "candidate__generator__slug",
     "side": "candidate__side",
     "state": "state",
     "text_role": "text_role",
 }
+_PAIR = {"category": "category", "pair": "slug__startswith"}
 _FROM = {
-    "pair": "item__pair__slug__startswith",
     "posterior_from": "posterior__gte",
     "posterior_to": "posterior__lte",
 }
@@ -41,6 +41,10 @@ def wall_rows(campaign: Campaign, wanted: Mapping[str, Any]) -> ItemConsensusQue
     for name, field in {**_EQUAL, **_FROM}.items():
         if wanted.get(name) not in (None, ""):
             rows = rows.filter(**{field: wanted[name]})
+    for name, field in _PAIR.items():
+        if wanted.get(name):
+            pairs = ContrastPair.objects.filter(**{field: wanted[name]})
+            rows = rows.filter(candidate__pair__in=list(pairs.values_list("pk", flat=True)))
     if wanted.get("hash"):
         beginning = wanted["hash"].lower()
         # A range, not LIKE: the index serves that under any collation. No hex digit is beyond "g".

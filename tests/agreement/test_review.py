@@ -8,14 +8,16 @@ import io
 import pytest
 from django.db import connection, transaction
 from django.urls import reverse
+from django.utils import timezone
 
 from croc_annotate.accounts.models import AuditEvent
 from croc_annotate.agreement import reviewing
+from croc_annotate.agreement.consensus_rows import store_consensus
 from croc_annotate.agreement.models import Adjudication, ItemConsensus
 from croc_annotate.agreement.review_queue import review_queue, sight_of
 from croc_annotate.agreement.reviewing import ReviewRefusedError
 from croc_annotate.agreement.selectors import campaign_consensus
-from croc_annotate.agreement.statistics import compute_statistics
+from croc_annotate.agreement.statistics import compute_statistics, read_everything
 from croc_annotate.annotation.models import Judgement
 from tests.agreement.rows import judged_campaign
 from tests.factories import make_user
@@ -359,3 +361,38 @@ def test_a_line_of_the_log_stays_short_after_a_bulk_act(client):
     words = client.get(reverse("agreement:log")).content.decode()
     assert "… (14)" in words
     assert f", {pks[-1]}" not in words
+
+
+def test_statistics_that_began_before_a_reviewers_act_do_not_undo_it(reviewer):
+    judged = disputed(3)
+    begun = timezone.now()
+    read = read_everything(judged.campaign)  # takes seconds in a large campaign
+    decided, sent_back, left = judged.items
+    reviewing.adjudicate(item=decided, reviewer=reviewer, verdict="accept", reason="clear")
+    reviewing.send_back(campaign=judged.campaign, item_ids=[sent_back.pk], actor=reviewer)
+    store_consensus(judged.campaign, read.table, begun=begun)
+    assert queue(judged, reviewer) == [left.pk]
+    compute_statistics(campaign=judged.campaign)
+    states = dict(ItemConsensus.objects.values_list("item_id", "state"))
+    assert [states[item.pk] for item in judged.items] == ["accepted", "pending", "disputed"]
+
+
+def test_pairs_out_of_use_leave_the_queue(reviewer):
+    judged = disputed(2)
+    pair = judged.items[0].pair
+    type(pair).objects.filter(pk=pair.pk).update(active=False)
+    assert pair.pk != judged.items[1].pair_id
+    assert queue(judged, reviewer) == [judged.items[1].pk]
+
+
+def test_the_preview_counts_all_and_shows_a_few(client, reviewer, monkeypatch):
+    monkeypatch.setattr("croc_annotate.agreement.review_pages.BULK_MOST", 3)
+    judged = disputed(5, categories=["counting", "counting", "action", "action", "action"])
+    page = client.get(reverse("agreement:bulk"), {"campaign": judged.campaign.slug})
+    assert page.context["by_category"] == [("action", 3), ("counting", 2)]
+    shown = [candidate.pk for candidate in page.context["sample"]]
+    assert shown == [item.candidate_id for item in judged.items]
+    body = page.content.decode()
+    assert "5 items" in body
+    assert "At most 3 at once" in body
+    assert "Do it" not in body
