@@ -25,8 +25,8 @@ from croc_annotate.benchmark.crocsyn import (
     unit_outcomes,
 )
 from croc_annotate.benchmark.layout import DIRECTIONS
-from croc_annotate.benchmark.score_tables import NO_SCORE
 from croc_annotate.benchmark.table_errors import ScoreTableError
+from croc_annotate.benchmark.table_files import NO_SCORE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,8 +15,8 @@ from pyarrow import parquet
 
 from croc_annotate.benchmark.boards import board_names, cached_images, run_scores
 from croc_annotate.benchmark.parquet_scores import SCHEMA
-from croc_annotate.benchmark.score_tables import SIDES, SUFFIXES
 from croc_annotate.benchmark.selectors import shown_runs
+from croc_annotate.benchmark.table_files import SIDES, SUFFIXES
 from croc_annotate.lib.atomic import atomic_file, write_atomically
 from croc_annotate.releases.published import image_path, image_stem, to_published
 from croc_annotate.releases.selectors import generator_records
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from croc_annotate.benchmark.layout import Scores
-    from croc_annotate.benchmark.score_tables import SideName
     from croc_annotate.benchmark.selectors import ReleaseImages
+    from croc_annotate.benchmark.table_files import SideName
     from croc_annotate.releases.models import Release
     from croc_annotate.releases.records import ScoredMember
 

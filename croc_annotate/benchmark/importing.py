@@ -11,7 +11,6 @@ from django.db import transaction
 
 from croc_annotate.benchmark.metric import MetricFacts
 from croc_annotate.benchmark.models import MetricRun, RunState
-from croc_annotate.benchmark.score_tables import SIDES
 from croc_annotate.benchmark.selectors import release_images
 from croc_annotate.benchmark.services import (
     ScoreRow,
@@ -21,6 +20,7 @@ from croc_annotate.benchmark.services import (
     store_scores,
 )
 from croc_annotate.benchmark.table_errors import ScoreTableError
+from croc_annotate.benchmark.table_files import SIDES
 from croc_annotate.candidates.models import Candidate
 from croc_annotate.lib.hashing import canonical_json, sha256_text
 from croc_annotate.releases.published import from_published, image_stem
@@ -29,8 +29,9 @@ from croc_annotate.releases.selectors import generator_records
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from croc_annotate.benchmark.score_tables import ScoreTables, SideName
+    from croc_annotate.benchmark.score_tables import ScoreTables
     from croc_annotate.benchmark.selectors import ReleaseImages
+    from croc_annotate.benchmark.table_files import SideName
     from croc_annotate.releases.models import Release
     from croc_annotate.releases.records import ScoredMember
 

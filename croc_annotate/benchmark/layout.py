@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from croc_annotate.benchmark.groups import Groups
 from croc_annotate.lib.components import connected_components
 
 if TYPE_CHECKING:
@@ -58,15 +59,6 @@ class Side:
     def __len__(self) -> int:
         return len(self.pair)
 
-    @cached_property
-    def by_pair(self) -> Groups:
-        """The images grouped by pair."""
-        return Groups(self.pair)
-
-    def by_pair_and_generator(self, generators: int) -> Groups:
-        """The images grouped by pair and generator together."""
-        return Groups(self.pair * generators + self.generator)
-
     def take(self, keep: Bools) -> Side:
         """Only the images where `keep` is true."""
         return Side(self.pair[keep], self.generator[keep])
@@ -74,30 +66,6 @@ class Side:
     def renumber(self, number: Ints) -> Side:
         """The same images with pair `number[p]` instead of p."""
         return Side(number[self.pair], self.generator)
-
-
-class Groups:
-    """A partition of n entries: `key` names each entry's group, any integers ≥ 0."""
-
-    def __init__(self, key: Ints) -> None:
-        self.key = key
-
-    @cached_property
-    def slot(self) -> Ints:
-        """Each entry's place 0, 1, … within its group, shape (n,)."""
-        # numpy sorts 16-bit integers by radix, ten times faster than wider ones.
-        small = len(self.key) > 0 and int(self.key.max()) < 2**16
-        order = np.argsort(self.key.astype(np.uint16) if small else self.key, kind="stable")
-        sorted_key = self.key[order]
-        starts = np.flatnonzero(np.r_[True, sorted_key[1:] != sorted_key[:-1]])
-        run = np.repeat(starts, np.diff(np.r_[starts, len(order)]))
-        slot = np.empty(len(order), dtype=np.int64)
-        slot[order] = np.arange(len(order)) - run[: len(order)]
-        return slot
-
-    def counts(self, groups: int) -> Ints:
-        """Number of entries of each group, shape (groups,)."""
-        return np.bincount(self.key, minlength=groups)
 
 
 @dataclass(frozen=True)
@@ -122,6 +90,20 @@ class Layout:
         return len(self.pair_ids)
 
     @cached_property
+    def by_pair(self) -> tuple[Groups, Groups]:
+        """The images of the prompt side and of the contrast side, grouped by pair."""
+        return Groups(self.prompt.pair, self.n_pairs), Groups(self.contrast.pair, self.n_pairs)
+
+    @cached_property
+    def by_pair_and_generator(self) -> tuple[Groups, Groups]:
+        """The images of both sides grouped by pair and generator together."""
+        g = max(len(self.generators), 1)
+        p, q = (
+            Groups(s.pair * g + s.generator, self.n_pairs, g) for s in (self.prompt, self.contrast)
+        )
+        return p, q
+
+    @cached_property
     def components(self) -> Ints:
         """Component number of each pair: pairs of one component share texts."""
         return connected_components(self.texts)
@@ -129,8 +111,7 @@ class Layout:
     @cached_property
     def possible(self) -> Bools:
         """Whether the release holds the images that a direction needs, shape (4, n_pairs)."""
-        has_p = self.prompt.by_pair.counts(self.n_pairs) > 0
-        has_q = self.contrast.by_pair.counts(self.n_pairs) > 0
+        has_p, has_q = (groups.sizes > 0 for groups in self.by_pair)
         return np.stack([has_p, has_q, has_p & has_q, has_p & has_q])
 
     def restrict(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from croc_annotate.releases.models import Release
 
 # Raised when a stored class gets other fields.
-_FORMAT = 2
+_FORMAT = 3
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from croc_annotate.benchmark.layout import DIRECTIONS, Direction, Floats, Layout
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from croc_annotate.benchmark.layout import Bools, Groups, Ints, Side
+    from croc_annotate.benchmark.groups import Groups
+    from croc_annotate.benchmark.layout import Bools, Ints
 
 Ties = Literal["loss", "half"]
 Missing = Literal["error", "skip", "loss"]
@@ -139,17 +140,12 @@ def evaluate(layout: Layout, scores: Scores, *, policy: Policy, name: str = "met
 
 def tally_all(layout: Layout, scores: Scores, *, margin: float = 0.0) -> dict[Direction, Tally]:
     """Tally the four directions of the protocol."""
-    n, p, q = layout.n_pairs, layout.prompt, layout.contrast
-    groups = (p.by_pair, q.by_pair)
+    p, q = layout.by_pair
     return {
-        "text_forward": _tally_text(p, scores.prompt_own, scores.prompt_other, n, margin),
-        "text_inverse": _tally_text(q, scores.contrast_own, scores.contrast_other, n, margin),
-        "image_forward": _tally_grid(
-            (p, scores.prompt_own), (q, scores.contrast_other), groups, n, margin
-        ),
-        "image_inverse": _tally_grid(
-            (q, scores.contrast_own), (p, scores.prompt_other), groups[::-1], n, margin
-        ),
+        "text_forward": _tally_text(p, scores.prompt_own, scores.prompt_other, margin),
+        "text_inverse": _tally_text(q, scores.contrast_own, scores.contrast_other, margin),
+        "image_forward": _tally_grid((p, scores.prompt_own), (q, scores.contrast_other), margin),
+        "image_inverse": _tally_grid((q, scores.contrast_own), (p, scores.prompt_other), margin),
     }
 
 
@@ -157,16 +153,10 @@ def tally_same_generator(
     layout: Layout, scores: Scores, *, margin: float = 0.0
 ) -> dict[Direction, Tally]:
     """The two image directions on grids within one generator, so that style cannot decide."""
-    n, p, q = layout.n_pairs, layout.prompt, layout.contrast
-    g = max(len(layout.generators), 1)
-    groups = (p.by_pair_and_generator(g), q.by_pair_and_generator(g))
+    p, q = layout.by_pair_and_generator
     return {
-        "image_forward": _tally_grid(
-            (p, scores.prompt_own), (q, scores.contrast_other), groups, n, margin
-        ),
-        "image_inverse": _tally_grid(
-            (q, scores.contrast_own), (p, scores.prompt_other), groups[::-1], n, margin
-        ),
+        "image_forward": _tally_grid((p, scores.prompt_own), (q, scores.contrast_other), margin),
+        "image_inverse": _tally_grid((q, scores.contrast_own), (p, scores.prompt_other), margin),
     }
 
 
@@ -236,60 +226,34 @@ def mean_or_none(numbers: Sequence[float | None]) -> float | None:
     return sum(present) / len(present) if present and len(present) == len(numbers) else None
 
 
-def _tally_text(side: Side, own: Floats, other: Floats, n_pairs: int, margin: float) -> Tally:
-    known = ~np.isnan(own) & ~np.isnan(other)
+def _tally_text(groups: Groups, own: Floats, other: Floats, margin: float) -> Tally:
     won = other < own - margin
-    tied = known & ~won & (other <= own + margin)
+    tied = ~won & (other <= own + margin)  # a missing score is neither
     return Tally(
-        wins=_count(side.pair[won], n_pairs),
-        ties=_count(side.pair[tied], n_pairs),
-        scored=_count(side.pair[known], n_pairs),
-        total=_count(side.pair, n_pairs),
+        wins=groups.count(won),
+        ties=groups.count(tied),
+        scored=groups.count(~np.isnan(own) & ~np.isnan(other)),
+        total=groups.sizes,
     )
 
 
 def _tally_grid(
-    better: tuple[Side, Floats],
-    worse: tuple[Side, Floats],
-    groups: tuple[Groups, Groups],
-    n_pairs: int,
-    margin: float,
+    better: tuple[Groups, Floats], worse: tuple[Groups, Floats], margin: float
 ) -> Tally:
     """Compare each score of `better` with each of `worse` in the same group; sum up by pair."""
-    side_a, a = better
-    _, b = worse
-    wins, ties = count_grid(a, groups[0], b, groups[1], margin=margin)
+    (a_groups, a), (b_groups, b) = better, worse
+    wins, ties = count_grid(a, a_groups, b, b_groups, margin=margin)
+    scored = a_groups.count(~np.isnan(a)) * b_groups.count(~np.isnan(b))
     return Tally(
-        wins=_sum(side_a.pair, wins, n_pairs),
-        ties=_sum(side_a.pair, ties, n_pairs),
-        scored=_grid_size(side_a, groups[0], groups[1], n_pairs, ~np.isnan(a), ~np.isnan(b)),
-        total=_grid_size(side_a, groups[0], groups[1], n_pairs, None, None),
+        wins=a_groups.by_pair(wins),
+        ties=a_groups.by_pair(ties),
+        scored=a_groups.by_pair(scored),
+        total=a_groups.by_pair(a_groups.sizes * b_groups.sizes),
     )
-
-
-def _grid_size(
-    side: Side,
-    a_groups: Groups,
-    b_groups: Groups,
-    n_pairs: int,
-    keep_a: Bools | None,
-    keep_b: Bools | None,
-) -> Ints:
-    """|A|·|B| summed over the groups of each pair, counting only the kept entries."""
-    a_key = a_groups.key if keep_a is None else a_groups.key[keep_a]
-    b_key = b_groups.key if keep_b is None else b_groups.key[keep_b]
-    a_pair = side.pair if keep_a is None else side.pair[keep_a]
-    partners = np.bincount(b_key, minlength=int(a_groups.key.max(initial=0)) + 1)
-    return _sum(a_pair, partners[a_key], n_pairs)
 
 
 def _count(pair: Ints, n_pairs: int) -> Ints:
     return np.bincount(pair, minlength=n_pairs)
-
-
-def _sum(pair: Ints, weights: Ints, n_pairs: int) -> Ints:
-    # bincount adds in float64: exact for whole numbers below 2**53.
-    return np.bincount(pair, weights=weights, minlength=n_pairs).astype(np.int64)
 
 
 def _rows_of(pair: Ints, rows: Ints, n_pairs: int) -> list[Ints]:

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
+from croc_annotate.benchmark import score_tables
+
 GOLDEN_SMALL = Path(__file__).parents[1] / "data" / "golden_small"
 PUBLISHED = {
     "F_text": "text_forward",
@@ -161,3 +163,39 @@ def test_a_truncated_archive_is_refused(tmp_path):
 def test_an_empty_folder_is_refused(tmp_path):
     with pytest.raises(CommandError, match="no score tables here"):
         run(tmp_path)
+
+
+def written(folder, images, quote=""):
+    """Tables of one category with texts that may be quoted; many parser blocks long if wanted."""
+    text = f"{quote}three red apples{quote}"
+    for side, own, other in (
+        ("prompt", "orig_text___orig_img", "contrast_text___orig_img"),
+        ("contrast", "contrast_text___contrast_img", "orig_text___contrast_img"),
+    ):
+        head = f"id\tprompt\tcontrast\t{side}_paths\tM___{own}\tM___{other}"
+        rows = [
+            f"counting_{k % 7}\t{text} {k % 7}\tfour {k % 7}\timage {k}.png\t{k % 11}\t{k % 5}"
+            for k in range(images)
+        ]
+        if quote:
+            rows = [
+                row.replace(f"{quote} ", " ").replace("\tfour", f"{quote}\tfour") for row in rows
+            ]
+        folder.mkdir(exist_ok=True)
+        (folder / f"counting_{side}_img_scores.tsv").write_text("\n".join([head, *rows]) + "\n")
+    return folder
+
+
+def test_quoted_texts_and_plain_ones_read_the_same(tmp_path):
+    plain = score_tables.read(written(tmp_path / "a", 40))
+    quoted = score_tables.read(written(tmp_path / "b", 40, quote='"'))
+    assert quoted.texts == plain.texts
+    assert quoted.texts[0] == ("three red apples 0", "four 0")
+
+
+def test_a_table_longer_than_the_parsers_blocks_keeps_its_pairs_and_order(tmp_path):
+    tables = score_tables.read(written(tmp_path, 20_000))
+    side = tables.sides["prompt"]
+    assert side.pair.tolist() == [k % 7 for k in range(20_000)]
+    assert side.columns["M"][0].tolist() == [k % 11 for k in range(20_000)]
+    assert side.paths.to_pylist()[-1] == "image 19999.png"

@@ -182,3 +182,23 @@ def test_groups_of_very_different_sizes_are_counted_alike(sizes):
     tj = np.array([j[1] for j in pairs[0][1]])
     assert tally.wins[0] == np.count_nonzero(t[:, None] > tj[None, :])
     assert tally.ties[0] == np.count_nonzero(t[:, None] == tj[None, :])
+
+
+def test_one_large_group_among_many_small_ones_is_counted_alike():
+    """Such groups lie in matrices of several widths; pairs without images in none."""
+    rng = np.random.default_rng(2)
+    sizes = [*rng.integers(0, 9, 60).tolist(), 700, 40, 0]
+    pairs = [
+        (rng.integers(0, 30, (n, 2)).astype(float), rng.integers(0, 30, (max(n - 1, 0), 2)) / 1)
+        for n in sizes
+    ]
+    layout, scores = build([([*map(tuple, p)], [*map(tuple, q)]) for p, q in pairs])
+    assert len(layout.by_pair[0].rows) > 2
+    tallies = evaluate(layout, scores, policy=Policy()).tallies
+    for number, (p, q) in enumerate(pairs):
+        forward, inverse = p[:, :1] - q[:, 1], q[:, :1] - p[:, 1]
+        for direction, gap in (("image_forward", forward), ("image_inverse", inverse)):
+            tally = tallies[direction]
+            assert tally.wins[number] == np.count_nonzero(gap > 0)
+            assert tally.ties[number] == np.count_nonzero(gap == 0)
+            assert tally.total[number] == gap.size
