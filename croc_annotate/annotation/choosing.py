@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 # Two clocks and a slow transaction: what was opened this long before is looked at again.
 SLACK = timedelta(seconds=60)
+# Items read and locked beyond those wanted: some may turn out to be too near to one another.
+SPARE = 4
 ITEM_COLUMNS = (
     *("campaign_id", "purpose", "text_role", "key", "group", "position", "needed", "leased"),
     *("candidate__side", "candidate__key", "candidate__width", "candidate__height"),
@@ -164,7 +166,7 @@ def _open_for(draft: Draft, part: Q, *, strict: bool) -> QuerySet[Item]:
 
 def _take(draft: Draft, part: Q, count: int, *, group: str | None, strict: bool) -> None:
     """Lock and choose up to ``count`` items of one part."""
-    spare = 4  # some may turn out to be too near to one another
+    spare = SPARE
     rows = _open_for(draft, part, strict=strict)
     if group is not None:
         rows, spare = rows.filter(group=group), 0
@@ -194,6 +196,7 @@ def _take_from_cursor(draft: Draft, count: int) -> None:
     """`_take` for nearly every claim: one image at a time, all categories, from the cursor on."""
     person = draft.person
     pairs = padded([0, *{seen.pair for seen in draft.window.near(draft.second)}])
+    spare = min(count - 1, SPARE)
     rows = prepared(
         ("from cursor", len(pairs), count),
         3 + len(pairs),
@@ -204,7 +207,7 @@ def _take_from_cursor(draft: Draft, count: int) -> None:
                 .exclude(pair_id__in=[whole(3 + i) for i in range(len(pairs))]),
                 whole(1),
             ).order_by("position")
-        )[: count + 4],
+        )[: count + spare],
     )(person.campaign_id, person.annotator_id, person.cursor, *pairs)
     _choose(draft, rows, count, strict=True)
 

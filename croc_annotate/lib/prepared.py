@@ -14,13 +14,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import Model
-from django.db.models.query import get_related_populators
+from psycopg.sql import Literal
+
+from croc_annotate.lib.rowreader import RowReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
+    from django.db.backends.base.base import BaseDatabaseWrapper
     from django.db.backends.utils import CursorWrapper
     from django.db.models import QuerySet
 
@@ -52,63 +55,54 @@ def padded(values: Sequence[Any]) -> list[Any]:
     return [*values, *[values[-1]] * (size - len(values))]
 
 
+def database() -> BaseDatabaseWrapper:
+    """This thread's connection itself: the usual proxy looks it up at each touch."""
+    return connections[DEFAULT_DB_ALIAS]
+
+
 class Prepared(Generic[M]):
     """One compiled queryset."""
 
     def __init__(self, rows: QuerySet[M], count: int) -> None:
-        compiler: Any = rows.query.get_compiler(connection=connection)
+        db = database()
+        compiler: Any = rows.query.get_compiler(connection=db)
         sql, params = compiler.as_sql()
         places = {
-            _adapted(mark): place
+            _adapted(mark, db): place
             for place in range(count)
             for mark in (whole(place), text(place), key(place))
         }
-        self._params = list(params)
-        # Where in the parameters which value goes; one value may go to several places.
-        self._slots = [
-            (i, places[value]) for i, value in enumerate(params) if _known(value, places)
-        ]
-        self.sql = numbered(sql) if prepares() else sql
-        info = compiler.klass_info
-        fields = info["select_fields"]
-        self._model = info["model"]
-        self._first, self._last = fields[0], fields[-1] + 1
-        self._names = [s[0].target.attname for s in compiler.select[self._first : self._last]]
-        self._related = get_related_populators(  # type: ignore[call-arg]  # stubs of Django 6
-            info, compiler.select, rows.db
-        )
-        self._annotations = list((compiler.annotation_col_map or {}).items())
-        columns = [column[0] for column in compiler.select[: compiler.col_count]]
-        self._converters = list(compiler.get_converters(columns).items())
+        # For each parameter which value it is; None: it is fixed.
+        at = [places[value] if _known(value, places) else None for value in params]
+        self._fixed: list[Any] = list(params)
+        self._at: Sequence[int | None] = at
+        self.sql = sql
+        if prepares(db):
+            numbers = {place: number for number, place in enumerate(_different(at), 1)}
+            self.sql = _with_literals(sql, params, [numbers.get(place) for place in at])
+            # From here on each value is one parameter, and there are no others.
+            self._at = list(numbers)
+        self._reader: RowReader[M] = RowReader(compiler)
 
     def __call__(self, *values: Any) -> list[M]:
         """The rows for these values, in the order of their marks."""
-        cursor = statement_cursor()
-        cursor.execute(self.sql, self.bound(values))
-        return self.instances(cursor.fetchall())
+        db = database()
+        cursor = statement_cursor(db)
+        cursor.execute(self.sql, self.bound(values, db))
+        return self.instances(cursor.fetchall(), db)
 
-    def bound(self, values: Sequence[Any]) -> list[Any]:
-        """All parameters of the statement, the values in their places."""
-        params = self._params.copy()
-        for i, place in self._slots:
-            params[i] = _adapted(values[place])
-        return params
+    def bound(self, values: Sequence[Any], db: BaseDatabaseWrapper) -> list[Any]:
+        """The parameters of the statement."""
+        if prepares(db):
+            return [values[place] for place in self._at if place is not None]
+        return [
+            fixed if place is None else _adapted(values[place], db)
+            for place, fixed in zip(self._at, self._fixed, strict=True)
+        ]
 
-    def instances(self, rows: Sequence[Sequence[Any]]) -> list[M]:
+    def instances(self, rows: Sequence[Sequence[Any]], db: BaseDatabaseWrapper) -> list[M]:
         """Model instances of fetched rows."""
-        return [self._instance(row) for row in rows]
-
-    def _instance(self, raw: Sequence[Any]) -> M:
-        row = list(raw)
-        for i, (converters, column) in self._converters:
-            for convert in converters:
-                row[i] = convert(row[i], column, connection)
-        made: M = self._model.from_db(connection.alias, self._names, row[self._first : self._last])
-        for populator in self._related:
-            populator.populate(row, made)
-        for name, i in self._annotations:
-            setattr(made, name, row[i])
-        return made
+        return [self._reader.read(row, db) for row in rows]
 
 
 @dataclass(slots=True)
@@ -125,21 +119,23 @@ class Question(Generic[M]):
 
 def answers_of(first: Question[M], then: Question[N]) -> tuple[list[M], list[N]]:
     """The rows of two questions that need nothing of each other: one round trip where it can be."""
-    if not prepares():
+    db = database()
+    if not prepares(db):
         return first.answer(), then.answer()
-    cursor = statement_cursor()
+    cursor = statement_cursor(db)
     statements: Any = (first.query.sql, then.query.sql)
-    cursor.execute(statements, [first.query.bound(first.values), then.query.bound(then.values)])
+    values = [first.query.bound(first.values, db), then.query.bound(then.values, db)]
+    cursor.execute(statements, values)
     rows, more = cursor.fetch_each(2)
-    return first.query.instances(rows), then.query.instances(more)
+    return first.query.instances(rows, db), then.query.instances(more, db)
 
 
-def statement_cursor() -> CursorWrapper:
+def statement_cursor(db: BaseDatabaseWrapper) -> CursorWrapper:
     """The cursor for statements of always the same text; its rows are read before its next use."""
-    if prepares():
-        cursor: CursorWrapper = connection.preparing_cursor()  # type: ignore[attr-defined]
+    if prepares(db):
+        cursor: CursorWrapper = db.preparing_cursor()  # type: ignore[attr-defined]
         return cursor
-    return connection.cursor()
+    return db.cursor()
 
 
 def numbered(sql: str) -> str:
@@ -149,19 +145,44 @@ def numbered(sql: str) -> str:
     return "".join([first, *rest]).replace("%%", "%")
 
 
-def prepares() -> bool:
+def _with_literals(sql: str, params: Sequence[Any], numbers: Sequence[int | None]) -> str:
+    """``sql`` with ``$n`` for its ``%s`` where a value comes, and what is fixed written out.
+
+    To a plan for all values a parameter is unknown: an index of the rows in one state is of no
+    use to it unless the statement names that state.
+    """
+    first, *parts = (part.replace("%%", "%") for part in sql.split("%s"))
+    marks = [
+        _literal(value) if number is None else f"${number}"
+        for value, number in zip(params, numbers, strict=True)
+    ]
+    return "".join([first, *(mark + part for mark, part in zip(marks, parts, strict=True))])
+
+
+def _literal(value: Any) -> str:
+    if not isinstance(value, str | bool | int):
+        raise TypeError(f"no literal for {type(value).__name__}")
+    return str(Literal(value).as_string())
+
+
+def _different(places: Sequence[int | None]) -> list[int]:
+    """Each place once, in the order of the first."""
+    return list(dict.fromkeys(place for place in places if place is not None))
+
+
+def prepares(db: BaseDatabaseWrapper) -> bool:
     """True if this database keeps prepared statements for us."""
-    return hasattr(connection, "preparing_cursor")
+    return hasattr(db, "preparing_cursor")
 
 
-def _adapted(value: Any) -> Any:
+def _adapted(value: Any, db: BaseDatabaseWrapper) -> Any:
     """As the database's driver wants it."""
-    if connection.vendor == "postgresql":
+    if db.vendor == "postgresql":
         return value
     if isinstance(value, uuid.UUID):
         return value.hex
     if isinstance(value, datetime):
-        return connection.ops.adapt_datetimefield_value(value.astimezone(UTC))
+        return db.ops.adapt_datetimefield_value(value.astimezone(UTC))
     return value
 
 
@@ -178,7 +199,7 @@ def prepared(shape: Hashable, count: int, build: Callable[[], QuerySet[M]]) -> P
     ``shape`` must name everything that changes the SQL. Two threads that compile it at once
     make the same thing twice, which does no harm.
     """
-    name = (connection.vendor, shape)
+    name = (database().vendor, shape)
     found = _compiled.get(name)
     if found is None:
         found = _compiled[name] = Prepared(build(), count)

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from django.db import connection
-
-from croc_annotate.lib.prepared import numbered, prepares, statement_cursor
+from croc_annotate.lib.prepared import database, numbered, prepares, statement_cursor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from django.db.backends.base.base import BaseDatabaseWrapper
     from django.db.models import Field, Model
 
 
@@ -64,11 +63,12 @@ class WriteBatch:
         steps, self._steps = self._steps, []
         if not steps:
             return
+        db = database()
         statements = [
-            _update(step) if isinstance(step, _Update) else _insert(step) for step in steps
+            _update(step, db) if isinstance(step, _Update) else _insert(step, db) for step in steps
         ]
-        cursor = statement_cursor()
-        if prepares():
+        cursor = statement_cursor(db)
+        if prepares(db):
             texts: Any = tuple(sql for sql, _ in statements)
             cursor.execute(texts, [values for _, values in statements])
             return
@@ -76,27 +76,30 @@ class WriteBatch:
             cursor.execute(sql, values)
 
 
-def _update(step: _Update) -> tuple[str, list[Any]]:
+def _update(step: _Update, db: BaseDatabaseWrapper) -> tuple[str, list[Any]]:
     params: list[Any] = []
     for name, value in step.values.items():
-        field = _field(step.model, name)
         added = isinstance(value, Plus)
-        params.append(value.number if added else field.get_db_prep_save(value, connection))
-    keys = [step.model._meta.pk.get_db_prep_value(pk, connection) for pk in step.pks]
+        field = _field(step.model, name)
+        params.append(value.number if added else field.get_db_prep_save(value, db))
+    keys = [step.model._meta.pk.get_db_prep_value(pk, db) for pk in step.pks]
     names = tuple((name, isinstance(value, Plus)) for name, value in step.values.items())
-    sql = _update_sql(step.model, names, None if prepares() else len(keys))
-    return sql, [*params, keys] if prepares() else params + keys
+    # One key is asked for as such: of a list the server does not know the length, and would
+    # plan the statement anew each time.
+    listed = prepares(db) and len(keys) > 1
+    sql = _update_sql(step.model, names, 0 if listed else len(keys), db.vendor)
+    return sql, [*params, keys] if listed else params + keys
 
 
-def _insert(rows: Sequence[Model]) -> tuple[str, list[Any]]:
+def _insert(rows: Sequence[Model], db: BaseDatabaseWrapper) -> tuple[str, list[Any]]:
     model = type(rows[0])
     fields = _fields(model)
     params = [
-        field.get_db_prep_save(field.pre_save(row, add=True), connection)
+        field.get_db_prep_save(field.pre_save(row, add=True), db)
         for row in rows
         for field in fields
     ]
-    return _insert_sql(model, len(rows), connection.vendor), params
+    return _insert_sql(model, len(rows), db.vendor), params
 
 
 # --- texts, made once for each shape ---------------------------------------------------------
@@ -114,16 +117,18 @@ def _field(model: type[Model], name: str) -> Field[Any, Any]:
 
 
 @lru_cache(maxsize=512)
-def _update_sql(model: type[Model], names: tuple[tuple[str, bool], ...], keys: int | None) -> str:
-    """For rows by ``keys`` keys; None: by one list of keys, prepared."""
+def _update_sql(
+    model: type[Model], names: tuple[tuple[str, bool], ...], keys: int, _vendor: str
+) -> str:
+    """For rows by ``keys`` keys; 0: by one list of keys."""
     parts = []
     for name, added in names:
         column = _quoted(_field(model, name).column)
         parts.append(f"{column} = {column} + %s" if added else f"{column} = %s")
-    which = "= ANY(%s)" if keys is None else f"IN ({', '.join(['%s'] * keys)})"
+    which = f"IN ({', '.join(['%s'] * keys)})" if keys else "= ANY(%s)"
     table, key = _quoted(model._meta.db_table), _quoted(model._meta.pk.column)
     sql = f"UPDATE {table} SET {', '.join(parts)} WHERE {key} {which}"  # noqa: S608  # names of ours, values bound
-    return numbered(sql) if keys is None else sql
+    return _as_prepared(sql)
 
 
 @lru_cache(maxsize=512)
@@ -133,8 +138,12 @@ def _insert_sql(model: type[Model], rows: int, _vendor: str) -> str:
     marks = f"({', '.join(['%s'] * len(fields))})"
     table = _quoted(model._meta.db_table)
     sql = f"INSERT INTO {table} ({columns}) VALUES {', '.join([marks] * rows)}"  # noqa: S608  # names of ours, values bound
-    return numbered(sql) if prepares() else sql
+    return _as_prepared(sql)
+
+
+def _as_prepared(sql: str) -> str:
+    return numbered(sql) if prepares(database()) else sql
 
 
 def _quoted(name: str | None) -> str:
-    return connection.ops.quote_name(str(name))
+    return database().ops.quote_name(str(name))

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 from django.db import IntegrityError, connection, transaction
+from django.db.models import Q
 from django.test.utils import CaptureQueriesContext
 
 from croc_annotate.accounts.models import User
@@ -68,6 +69,61 @@ def test_the_server_prepares_each_text_once():
             ['%FROM "accounts_user" WHERE "accounts_user"."id" = $1%'],
         )
         assert cursor.fetchone() == (1,)
+
+
+@on_postgresql
+def test_one_value_may_stand_in_several_places():
+    user, other = make_user(), make_user()
+    query = prepared(
+        "test: twice",
+        2,
+        lambda: User.objects.filter(Q(username=text(1)) | Q(pk=whole(0)), username=text(1)),
+    )
+    assert (query.sql.count("$1"), query.sql.count("$2"), query.sql.count("$3")) == (2, 1, 0)
+    assert [u.pk for u in query(0, user.username)] == [user.pk]
+    assert [u.pk for u in query(0, other.username)] == [other.pk]
+
+
+@on_postgresql
+def test_what_is_fixed_stands_in_the_statement_where_an_index_needs_it():
+    """A partial index of the rows in one state is of no use to a plan for any state."""
+    query = prepared(
+        "test: fixed", 1, lambda: User.objects.filter(role="it's 100 %", pk=whole(0))[:7]
+    )
+    assert "'it''s 100 %'" in query.sql
+    assert query.sql.endswith("LIMIT 7")
+    assert query.sql.count("$") == 1
+    assert query(1) == []
+
+
+@on_postgresql
+def test_the_server_plans_a_statement_once():
+    user = make_user()
+    for _ in range(8):
+        batch = WriteBatch()
+        batch.update_one(user, theme="dark")
+        batch.run()
+        by_key(user.pk).answer()
+    with connection.cursor() as cursor:
+        cursor.execute("select sum(custom_plans), sum(generic_plans) from pg_prepared_statements")
+        custom, generic = cursor.fetchone()
+    assert custom == 0
+    assert generic >= 16
+
+
+def test_an_instance_is_as_the_queryset_makes_it():
+    user = make_user()
+    [found] = by_key(user.pk).answer()
+    assert found._state.adding is False
+    assert found._state.db == connection.alias
+    found.theme = "dark"
+    found.save(update_fields=["theme"])
+    user.refresh_from_db()
+    assert user.theme == "dark"
+    query = prepared("test: deferred", 1, lambda: User.objects.only("pk").filter(pk=whole(0)))
+    [short] = query(user.pk)
+    assert short.get_deferred_fields() >= {"theme", "username"}
+    assert short.theme == "dark"
 
 
 @on_postgresql
