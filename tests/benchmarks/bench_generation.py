@@ -176,7 +176,10 @@ def __getattr__(name: str) -> Any:
 
     class InMemory(FluxRunner):
         def _read(self, _options: dict[str, Any]) -> Any:
-            return SHARED["pipe"]
+            # A pipeline of its own around the same weights: what our runner does to its
+            # pipeline (it tells it its device) must not change the published loop's.
+            pipe = SHARED["pipe"]
+            return type(pipe)(**pipe.components)
 
     return InMemory
 
