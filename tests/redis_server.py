@@ -60,7 +60,8 @@ class RedisServer:
             stderr=subprocess.DEVNULL,
         )
         client = redis.Redis.from_url(self.url)
-        for _ in range(100):
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
             try:
                 client.ping()
             except redis.exceptions.RedisError:
@@ -68,7 +69,7 @@ class RedisServer:
             else:
                 client.close()
                 return
-        raise TimeoutError("The Redis server of the test did not answer within 10 s")
+        raise TimeoutError("The Redis server of the test did not answer within 60 s")
 
     def stop(self) -> None:
         """End it and wait."""
@@ -81,5 +82,5 @@ class RedisServer:
     def _end(self, how: signal.Signals) -> None:
         if self.process and self.process.poll() is None:
             self.process.send_signal(how)
-            self.process.wait(timeout=20)
+            self.process.wait(timeout=60)
         self.process = None

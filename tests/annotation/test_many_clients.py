@@ -191,7 +191,7 @@ def test_eight_clients_on_sqlite_wait_for_each_other_and_lose_nothing(tmp_path):
         cwd=Path(__file__).resolve().parents[2],
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]

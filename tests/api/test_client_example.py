@@ -34,7 +34,7 @@ def test_the_example_lists_reads_and_downloads(live_server, world, tmp_path):
     done = subprocess.run(
         [sys.executable, str(SOURCE), "croc", str(target)],
         env={**os.environ, "CROC_URL": live_server.url, "CROC_TOKEN": world.tokens["admin, read"]},
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "judged closed 0" in done.stdout

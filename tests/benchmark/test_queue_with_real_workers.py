@@ -24,7 +24,7 @@ from tests.redis_server import RedisServer
 ROOT = Path(__file__).parents[2]
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(400),  # four processes start in turn: long on a busy machine only
+    pytest.mark.timeout(900),  # four processes start in turn: long on a busy machine only
     pytest.mark.skipif(connection.vendor != "postgresql", reason="needs PostgreSQL"),
 ]
 
@@ -55,7 +55,7 @@ class Site:
     def command(self, *arguments: str) -> str:
         done = subprocess.run(
             [sys.executable, "manage.py", *arguments],
-            cwd=ROOT, env=self.env, capture_output=True, text=True, timeout=90, check=False,
+            cwd=ROOT, env=self.env, capture_output=True, text=True, timeout=300, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -66,7 +66,7 @@ class Site:
             sender.conf.broker_transport_options = {"global_keyprefix": "workers:"}
             sender.send_task(name, args=args, queue="gpu")
 
-    def wait(self, reached, *, within: float = 120, what: str) -> None:
+    def wait(self, reached, *, within: float = 240, what: str) -> None:
         wait_until(reached, within=within, what=what, log=self.log)
 
     def close(self) -> None:

@@ -54,8 +54,10 @@ def test_the_rate_counts_from_the_first_image_of_the_window() -> None:
 
 def test_counts_rate_forecast_workers_and_failures_are_those_of_the_rows() -> None:
     scene()
-    worker("a", 1), worker("b", 4000), worker("c", 9, stopped_at=timezone.now())
-    status = generation_status(at=timezone.now())
+    now = timezone.now()
+    Candidate.objects.rendered().update(rendered_at=now)
+    worker("a", 1), worker("b", 4000), worker("c", 9, stopped_at=now)
+    status = generation_status(at=now)
     assert (status.rendered, status.waiting, status.failed, status.total) == (2, 1, 3, 6)
     # Two images within the first minute of a run: not two in a window of ten.
     assert status.per_minute == pytest.approx(2)
