@@ -1,11 +1,12 @@
 """Images per second and busy share of one GPU: ViT-L/14 and a 7 B vision language model.
 
-    python -m tests.gpu.measure_metrics [--images 512] [--workers 8]
+    python -m tests.gpu.measure_metrics [--images 512] [--workers 8] [--tiny]
 
 Random weights of real size, 1024×1024 PNG files with two texts each. For each model it prints
 images/s with decoding in threads, images/s with the images ready in memory (so: is it decoding
 that holds it up?), the GPU's mean utilisation by nvidia-smi, and the noise floor: the largest
 difference of a score between batch sizes, and whether a winner changed.
+`--tiny` runs the same script within seconds on a CPU: does it work at all?
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import torch
 
 from croc_annotate.benchmark import registry
 from croc_annotate.benchmark.metric import ImageInput, Metric, MetricOptions, Prepares
+from tests.benchmark.metrics import tiny
 from tests.benchmarks import bench_metrics as bench
 
 
@@ -66,7 +68,7 @@ def rate(metric: Metric, files: list[bytes], *, batch: int, workers: int) -> flo
         for first in range(0, len(files), batch):
             images = [one.result() for one in coming[first : first + batch]]
             metric.score(images=images, texts=[bench.TEXTS] * len(images))
-    torch.cuda.synchronize()
+    _wait()
     return len(files) / (time.perf_counter() - start)
 
 
@@ -75,7 +77,7 @@ def rate_without_decoding(metric: Metric, images: list[ImageInput], *, batch: in
     for first in range(0, len(images), batch):
         part = images[first : first + batch]
         metric.score(images=part, texts=[bench.TEXTS] * len(part))
-    torch.cuda.synchronize()
+    _wait()
     return len(images) / (time.perf_counter() - start)
 
 
@@ -96,7 +98,9 @@ def noise(metric: Metric, images: list[ImageInput]) -> tuple[float, int]:
 def measure(name: str, metric: Metric, files: list[bytes], *, batch: int, workers: int) -> None:
     warm = [opened(metric, data) for data in files[:batch]]
     metric.score(images=warm, texts=[bench.TEXTS] * len(warm))
-    torch.cuda.reset_peak_memory_stats()
+    on_gpu = torch.cuda.is_available()
+    if on_gpu:
+        torch.cuda.reset_peak_memory_stats()
     with gpu_busy() as seen:
         whole = rate(metric, files, batch=batch, workers=workers)
     ready = [opened(metric, data) for data in files[: 4 * batch]]
@@ -104,12 +108,18 @@ def measure(name: str, metric: Metric, files: list[bytes], *, batch: int, worker
     gap, changed = noise(metric, ready[:32])
     busy = f"{np.mean(seen):.0f} %" if seen else "not measured"
     bound = "decode-bound" if whole < 0.8 * alone else "model-bound"
-    memory = torch.cuda.max_memory_allocated() / 2**30
+    memory = torch.cuda.max_memory_allocated() / 2**30 if on_gpu else 0.0
     print(
         f"{name}: {whole:.1f} images/s with decoding, {alone:.1f} without ({bound}); GPU busy "
         f"{busy}; peak {memory:.1f} GiB; noise floor {gap:.2g}, {changed} winners changed",
         flush=True,
     )
+
+
+def _wait() -> None:
+    """Until the device has done all that it was given."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
 
 
 def random_clip(folder: Path) -> Metric:
@@ -121,23 +131,40 @@ def random_clip(folder: Path) -> Metric:
     return metric
 
 
+def tiny_metrics(folder: Path) -> Iterator[tuple[str, Metric, int]]:
+    """The same metrics around models of the tests."""
+    for name, save in (("clipscore", tiny.clip), ("vqascore", tiny.llava)):
+        path = str(save(folder / name))
+        metric = registry.create(name, options=MetricOptions(model=path, dtype="float32"))
+        yield f"{name} tiny", metric, 4
+
+
+def real_metrics(folder: Path) -> Iterator[tuple[str, Metric, int]]:
+    """Name, metric and batch size; one model in memory at a time."""
+    yield "clipscore ViT-L/14 fp32", random_clip(folder / "clip"), 64
+    yield "vqascore LLaVA 7 B bf16", bench.make_vlm(folder / "vlm", large=True), 16
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    """Measure each metric; a model that answers in seconds gets fewer images."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--images", type=int, default=512)
     parser.add_argument("--workers", type=int, default=8)
+    parser.add_argument("--tiny", action="store_true", help="tiny models: test the script")
     options = parser.parse_args()
-    if not torch.cuda.is_available():
-        raise SystemExit("There is no CUDA device here.")
-    print(torch.cuda.get_device_name(), torch.__version__)
-    files = [bench.png(number, 1024) for number in range(64)]
-    files = (files * (options.images // 64 + 1))[: options.images]
+    if not options.tiny and not torch.cuda.is_available():
+        raise SystemExit("There is no CUDA device here; --tiny tests the script.")
+    different = min(options.images, 64)
+    files = [bench.png(number, 64 if options.tiny else 1024) for number in range(different)]
+    files = (files * (options.images // different + 1))[: options.images]
     with tempfile.TemporaryDirectory() as folder:
-        metric = random_clip(Path(folder) / "clip")
-        measure("clipscore ViT-L/14 fp32", metric, files, batch=64, workers=options.workers)
-        metric.close()
-        metric = bench.make_vlm(Path(folder) / "vlm", large=True)
-        count = max(32, options.images // 8)
-        measure("vqascore LLaVA 7 B bf16", metric, files[:count], batch=16, workers=options.workers)
+        metrics = tiny_metrics if options.tiny else real_metrics
+        for name, metric, batch in metrics(Path(folder)):
+            count = max(32, options.images // 8) if name.startswith("vqascore") else None
+            measure(name, metric, files[:count], batch=batch, workers=options.workers)
+            metric.close()
 
 
 if __name__ == "__main__":

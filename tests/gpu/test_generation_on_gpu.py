@@ -11,9 +11,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def measure(*arguments: str, timeout: float) -> str:
+def measure(*arguments: str, timeout: float, what: str = "generation") -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.gpu.measure_generation", *arguments],
+        [sys.executable, "-m", f"tests.gpu.measure_{what}", *arguments],
         cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True,
         timeout=timeout, check=False,
     )  # fmt: skip
@@ -29,6 +29,16 @@ def test_the_script_for_the_gpu_runs_on_tiny_pipelines() -> None:
     for line in ("flux plain loop", "flux worker", "sd3 plain loop", "sd3 worker"):
         assert f"{line}: " in said
     assert "failed, e.g." not in said
+
+
+@pytest.mark.torch
+@pytest.mark.timeout(300)
+def test_the_script_for_the_metrics_runs_on_tiny_models() -> None:
+    pytest.importorskip("transformers", reason="needs the gpu extra")
+    said = measure("--tiny", "--images", "8", "--workers", "2", timeout=280, what="metrics")
+    for line in ("clipscore tiny", "vqascore tiny"):
+        assert f"{line}: " in said
+    assert said.count("noise floor") == 2
 
 
 @pytest.mark.torch
