@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from croc_annotate.agreement.models import Adjudication, ConsensusState, ItemConsensus
-from croc_annotate.agreement.review_queue import judgements_on, revealed
+from croc_annotate.agreement.models import Adjudication, ItemConsensus
+from croc_annotate.agreement.review_queue import judgements_on, revealed, revealed_among
 from croc_annotate.agreement.reviewing import review_policy
 from croc_annotate.annotation.models import Item, Purpose
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from croc_annotate.accounts.models import User
-    from croc_annotate.annotation.models import Judgement
+    from croc_annotate.annotation.models import Campaign, Judgement
     from croc_annotate.candidates.models import Candidate
 
 
@@ -54,12 +56,13 @@ def _of_item(item: Item, reader: User) -> ItemHistory:
     )
 
 
+def hidden_among(rows: Sequence[ItemConsensus], reader: User, campaign: Campaign) -> set[int]:
+    """Items of a campaign whose votes ``reader`` must not see yet: they wait for a blind review."""
+    low = review_policy(campaign).low_posterior
+    waiting = [row.item_id for row in rows if row.waits_for_review(low)]
+    return set(waiting) - revealed_among(waiting, reader)
+
+
 def _waits(item: Item, consensus: ItemConsensus | None) -> bool:
-    if consensus is None or consensus.verified_by == "adjudicated":
-        return False
-    if consensus.state == ConsensusState.DISPUTED:
-        return True
-    weak = consensus.posterior is not None and (
-        consensus.posterior < review_policy(item.campaign).low_posterior
-    )
-    return consensus.state == ConsensusState.ACCEPTED and weak
+    low = review_policy(item.campaign).low_posterior
+    return consensus is not None and consensus.waits_for_review(low)

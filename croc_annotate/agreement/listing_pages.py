@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET
 from croc_annotate.accounts.access import person, reviewers_only
 from croc_annotate.accounts.models import AuditEvent
 from croc_annotate.agreement.forms import WallForm
-from croc_annotate.agreement.history import history_of
+from croc_annotate.agreement.history import hidden_among, history_of
 from croc_annotate.agreement.models import Adjudication
 from croc_annotate.agreement.pages import base_context, chosen_campaign, required_campaign
 from croc_annotate.agreement.snapshots import current_statistics
@@ -52,6 +52,7 @@ def images(request: HttpRequest) -> HttpResponse:
             "snapshot": snapshot,
             "form": form,
             "rows": found,
+            "hidden": hidden_among(found, person(request), campaign),
             "next_after": more,
         }
     return render(request, "agreement/images.html", context)

@@ -184,6 +184,15 @@ class ItemConsensus(models.Model):
     def __str__(self) -> str:
         return f"{self.state} item {self.item_id}"
 
+    def waits_for_review(self, low_posterior: float) -> bool:
+        """Whether a reviewer has still to look at it, blind; as ``to_review`` says it of many."""
+        if self.verified_by == "adjudicated":
+            return False
+        weak = self.posterior is not None and self.posterior < low_posterior
+        return self.state == ConsensusState.DISPUTED or (
+            self.state == ConsensusState.ACCEPTED and weak
+        )
+
 
 class StatisticsSnapshot(models.Model):
     """Numbers that take long to compute, with the time that they hold for."""

@@ -24,8 +24,9 @@ from croc_annotate.agreement.people_pages import annotators_context
 from croc_annotate.agreement.snapshots import current_statistics
 from croc_annotate.agreement.waiting import waits_for_statistics
 from croc_annotate.agreement.wording import COUNTS, DIMENSIONS, NUMBERS
-from croc_annotate.annotation.models import Campaign, CampaignState
+from croc_annotate.annotation.models import Campaign, CampaignState, RuleName
 from croc_annotate.candidates.models import Worker
+from croc_annotate.prompts.models import Side
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -79,13 +80,19 @@ def overview_context(snapshot: StatisticsSnapshot) -> Context:
     alive = timezone.now() - timedelta(seconds=WORKER_ALIVE_SECONDS)
     workers = Worker.objects.filter(heartbeat_at__gte=alive, stopped_at__isnull=True)
     rows = [
-        {**row, "decided": row["accepted"] + row["rejected"], "share": _share(row)}
+        {
+            **row,
+            "decided": row["accepted"] + row["rejected"],
+            "share": _share(row),
+            "side_label": Side(row["side"]).label,
+        }
         for row in data["rows"]
     ]
     totals = data["totals"]
     return {
         "snapshot": snapshot,
         "overview": {**data, "rows": rows},
+        "rule_label": RuleName(data["rule"]["rule"]).label,
         "judged_share": totals["judged"] / totals["candidates"] if totals["candidates"] else 0.0,
         "verified_share": totals["accepted"] / totals["candidates"] if totals["candidates"] else 0,
         "days_data": charts.days_chart(data["timeline"]),

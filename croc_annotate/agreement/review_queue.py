@@ -16,7 +16,7 @@ from croc_annotate.candidates.models import Candidate
 from croc_annotate.prompts.models import ContrastPair, Side
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from django.db.models import QuerySet
 
@@ -137,9 +137,16 @@ def sight_of(item: Item, reviewer: User) -> Sight:
 
 def revealed(item: Item, reviewer: User) -> bool:
     """Whether this reviewer has lifted the blind of this item."""
-    return AuditEvent.objects.filter(
-        action="review.revealed", subject_type="item", subject_id=str(item.pk), actor=reviewer
-    ).exists()
+    return bool(revealed_among([item.pk], reviewer))
+
+
+def revealed_among(items: Iterable[int], reviewer: User) -> set[int]:
+    """The items whose blind this reviewer has lifted."""
+    found = AuditEvent.objects.filter(
+        action="review.revealed", subject_type="item", actor=reviewer,
+        subject_id__in=[str(pk) for pk in items],
+    )  # fmt: skip
+    return {int(pk) for pk in found.values_list("subject_id", flat=True)}
 
 
 def remarks_on(item: Item) -> list[dict[str, Any]]:

@@ -396,3 +396,23 @@ def test_the_preview_counts_all_and_shows_a_few(client, reviewer, monkeypatch):
     assert "5 items" in body
     assert "At most 3 at once" in body
     assert "Do it" not in body
+
+
+def test_the_wall_of_images_is_no_way_around_the_blind_either(client, reviewer):
+    judged = judged_campaign(["aru", "aaa", "aau"])
+    compute_statistics(campaign=judged.campaign)
+    ItemConsensus.objects.filter(item=judged.items[2]).update(state="accepted", posterior=0.6)
+    url = reverse("agreement:images")
+
+    def hidden():
+        page = client.get(url, {"campaign": judged.campaign.slug})
+        assert page.content.decode().count("votes hidden") == len(page.context["hidden"])
+        return page.context["hidden"]
+
+    disputed_one, weak = judged.items[0].pk, judged.items[2].pk
+    assert {disputed_one, weak} <= hidden()
+    post(client, "reveal", judged.items[0])
+    assert disputed_one not in hidden()
+    assert weak in hidden()
+    post(client, "decide", judged.items[2], verdict="accept", reason="clear")
+    assert weak not in hidden()
