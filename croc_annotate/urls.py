@@ -12,6 +12,7 @@ handler404 = "croc_annotate.lib.problems.page_not_found"
 handler500 = "croc_annotate.lib.problems.server_error"
 
 urlpatterns = [
+    path("api/v1/", include("croc_annotate.api_urls")),
     path("", home, name="home"),
     path("accounts/", include("croc_annotate.accounts.urls")),
     path("", include("croc_annotate.operations.urls")),
@@ -24,5 +25,4 @@ urlpatterns = [
     path("", include("generation.urls")),
     path("django-admin/", admin.site.urls),
     path("i18n/", include("django.conf.urls.i18n")),
-    path("api/v1/", include("croc_annotate.api_urls")),
 ]

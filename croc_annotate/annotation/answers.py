@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import Q
-
+from croc_annotate.annotation.answer_round import Place, Round, counts, open_round, rounds
 from croc_annotate.annotation.answer_shapes import Answer, Result
 from croc_annotate.annotation.models import (
     Assignment,
@@ -17,63 +16,19 @@ from croc_annotate.annotation.models import (
     Purpose,
     Verdict,
 )
-from croc_annotate.annotation.redundancy import Tally, needed
-from croc_annotate.lib.prepared import Question, answers_of, key, padded, prepared, text, whole
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
     from croc_annotate.annotation.models import Participation
+    from croc_annotate.lib.prepared import Question
     from croc_annotate.lib.writebatch import WriteBatch
 
 # Beyond this an answer's time was not spent looking: it is cut, not believed.
 LONGEST_MS = 30 * 60 * 1000
 PACES = 31
-_JUDGEMENT_COLUMNS = (
-    *("item_id", "annotator_id", "verdict", "purpose", "surplus", "set_aside_at"),
-    *("superseded_at", "client_key", "answered_at"),
-)
-
-
-@dataclass(slots=True)
-class _Place:
-    """One item, locked, with what this request knows and changes about it."""
-
-    item: Item
-    leases: list[Assignment]
-    tally: Tally = field(default_factory=Tally)
-    current: Judgement | None = None
-    leased: int = 0
-    reference_open: bool = False
-
-    def lease(self, wanted: uuid.UUID | None) -> Assignment:
-        """The live lease, else the one that the answer names, else the latest."""
-        return max(
-            self.leases,
-            key=lambda x: (x.state == AssignmentState.LEASED, x.pk == wanted, x.created_at),
-        )
-
-
-@dataclass(slots=True)
-class _Round:
-    """The answers of one request that are about different items."""
-
-    person: Participation
-    now: datetime
-    places: dict[str, _Place]
-    known: dict[uuid.UUID, Judgement] = field(default_factory=dict)
-    along: list[Any] | None = None
-    closing: list[int] = field(default_factory=list)
-    adding: list[Judgement] = field(default_factory=list)
-    answered: list[uuid.UUID] = field(default_factory=list)
-
-    def wanted(self, place: _Place) -> int:
-        """Judgements that the item still needs, given the tally so far."""
-        if place.item.closed_by_review:
-            return 0
-        return needed(self.person.campaign.policy.more(place.item.extra), place.tally)
 
 
 @dataclass(slots=True)
@@ -102,9 +57,9 @@ def record_answers(
     """
     results: dict[uuid.UUID, Result] = {}
     recorded = Recorded([], set(), None)
-    for part in _rounds(answers):
+    for part in rounds(answers):
         batch.run()  # a correction reads the answer that it corrects
-        work = _open_round(participation, part, now, along if recorded.along is None else None)
+        work = open_round(participation, part, now, along if recorded.along is None else None)
         results |= {answer.client_key: _settle(work, answer) for answer in part}
         _write(work, batch)
         recorded.ended.update(work.answered)
@@ -113,117 +68,10 @@ def record_answers(
     return recorded
 
 
-def _rounds(answers: Sequence[Answer]) -> Iterator[list[Answer]]:
-    """Parts in which no item and no key comes twice: a correction needs the row it corrects."""
-    rest = list(answers)
-    while rest:
-        items: set[str] = set()
-        keys: set[uuid.UUID] = set()
-        part: list[Answer] = []
-        later: list[Answer] = []
-        for answer in rest:
-            fresh = answer.item_key not in items and answer.client_key not in keys
-            (part if fresh else later).append(answer)
-            items.add(answer.item_key)
-            keys.add(answer.client_key)
-        yield part
-        rest = later
-
-
-def _open_round(
-    person: Participation, answers: Sequence[Answer], now: datetime, along: Question[Any] | None
-) -> _Round:
-    work = _Round(person, now, _lock_places(person, answers))
-    question = _ask_judgements(answers, work.places)
-    if along is None:
-        rows = question.answer()
-    else:
-        rows, work.along = answers_of(question, along)
-    work.known = _sort_judgements(rows, person, answers, work.places)
-    return work
-
-
-def _lock_places(person: Participation, answers: Sequence[Answer]) -> dict[str, _Place]:
-    """Items that this person was ever handed, locked in one order, with their own leases.
-
-    The leases are locked with them: a lease that expires while we wait must be seen as expired.
-    """
-    if not answers:
-        return {}
-    keys = padded([answer.item_key for answer in answers])
-    rows = prepared(
-        ("lock places", len(keys)),
-        2 + len(keys),
-        lambda: (
-            Assignment.objects.filter(
-                annotator_id=whole(0),
-                campaign_id=whole(1),
-                item__key__in=[text(2 + i) for i in range(len(keys))],
-            )
-            .select_related("item")
-            .order_by("item_id", "created_at")
-            .select_for_update(no_key=True, of=("self", "item"))
-        ),
-    )(person.annotator_id, person.campaign_id, *keys)
-    places: dict[str, _Place] = {}
-    for lease in rows:
-        place = places.setdefault(lease.item.key, _Place(lease.item, []))
-        place.leases.append(lease)
-    for place in places.values():
-        place.leased = place.item.leased
-        place.reference_open = place.item.reference_open
-    return places
-
-
-def _ask_judgements(answers: Sequence[Answer], places: dict[str, _Place]) -> Question[Judgement]:
-    """Current answers about the items, and answers known by their client keys."""
-    items = padded([place.item.pk for place in places.values()] or [0])
-    ours = padded([answer.client_key for answer in answers])
-    rows = prepared(
-        ("judgements", len(items), len(ours)),
-        len(items) + len(ours),
-        lambda: Judgement.objects.filter(
-            Q(
-                item_id__in=[whole(i) for i in range(len(items))],
-                superseded_at__isnull=True,
-            )
-            | Q(client_key__in=[key(len(items) + i) for i in range(len(ours))])
-        ).only(*_JUDGEMENT_COLUMNS),
-    )
-    return Question(rows, [*items, *ours])
-
-
-def _sort_judgements(
-    rows: Sequence[Judgement],
-    person: Participation,
-    answers: Sequence[Answer],
-    places: dict[str, _Place],
-) -> dict[uuid.UUID, Judgement]:
-    """Tallies and own answers go to their places; known answers are returned by client key."""
-    by_item = {place.item.pk: place for place in places.values()}
-    keys = {answer.client_key for answer in answers}
-    known = {}
-    for row in rows:
-        if row.client_key in keys:
-            known[row.client_key] = row
-        place = by_item.get(row.item_id)
-        if place is None or row.superseded_at is not None:
-            continue
-        if row.annotator_id == person.annotator_id:
-            place.current = row
-        if _counts(row):
-            place.tally = place.tally.plus(row.verdict)
-    return known
-
-
-def _counts(row: Judgement) -> bool:
-    return row.purpose == Purpose.WORK and not row.surplus and row.set_aside_at is None
-
-
 # --- one answer ------------------------------------------------------------------------------
 
 
-def _settle(work: _Round, answer: Answer) -> Result:
+def _settle(work: Round, answer: Answer) -> Result:
     stored = work.known.get(answer.client_key)
     if stored is not None:
         return _again(work, answer, stored)
@@ -237,7 +85,7 @@ def _settle(work: _Round, answer: Answer) -> Result:
     return _add(work, answer, place)
 
 
-def _again(work: _Round, answer: Answer, stored: Judgement) -> Result:
+def _again(work: Round, answer: Answer, stored: Judgement) -> Result:
     """The same key once more: the same reply, nothing new."""
     if stored.annotator_id != work.person.annotator_id:
         return Result(answer.client_key, "refused", "This key belongs to another answer.")
@@ -246,13 +94,13 @@ def _again(work: _Round, answer: Answer, stored: Judgement) -> Result:
     return _with_feedback(result, stored, place.item) if place else result
 
 
-def _add(work: _Round, answer: Answer, place: _Place) -> Result:
+def _add(work: Round, answer: Answer, place: Place) -> Result:
     lease = place.lease(answer.assignment)
     live = lease.state == AssignmentState.LEASED
     purpose = lease.purpose
     surplus = _use_place(work, place, purpose, live=live)
     row = _row(work, answer, place, purpose=purpose, surplus=surplus)
-    if _counts(row):
+    if counts(row):
         place.tally = place.tally.plus(row.verdict)
     work.adding.append(row)
     work.answered.append(lease.pk)
@@ -260,7 +108,7 @@ def _add(work: _Round, answer: Answer, place: _Place) -> Result:
     return _with_feedback(Result(answer.client_key, "stored"), row, place.item)
 
 
-def _use_place(work: _Round, place: _Place, purpose: str, *, live: bool) -> bool:
+def _use_place(work: Round, place: Place, purpose: str, *, live: bool) -> bool:
     """Take the place of an answer; True if there is none any more: the answer is surplus."""
     if purpose == Purpose.REFERENCE:
         if live:
@@ -276,7 +124,7 @@ def _use_place(work: _Round, place: _Place, purpose: str, *, live: bool) -> bool
     return wanted <= place.leased
 
 
-def _row(work: _Round, answer: Answer, place: _Place, *, purpose: str, surplus: bool) -> Judgement:
+def _row(work: Round, answer: Answer, place: Place, *, purpose: str, surplus: bool) -> Judgement:
     person = work.person
     active = None if answer.active_ms is None else min(max(answer.active_ms, 0), LONGEST_MS)
     return Judgement(
@@ -300,7 +148,7 @@ def _row(work: _Round, answer: Answer, place: _Place, *, purpose: str, surplus: 
     )
 
 
-def _correct(work: _Round, answer: Answer, place: _Place, old: Judgement) -> Result:
+def _correct(work: Round, answer: Answer, place: Place, old: Judgement) -> Result:
     """A new answer about the same item closes the old one; an older one only enters the history."""
     row = _row(work, answer, place, purpose=old.purpose, surplus=old.surplus)
     row.set_aside_at = old.set_aside_at
@@ -314,7 +162,7 @@ def _correct(work: _Round, answer: Answer, place: _Place, old: Judgement) -> Res
     row.supersedes = old
     work.closing.append(old.pk)
     work.adding.append(row)
-    if _counts(old):
+    if counts(old):
         place.tally = place.tally.plus(old.verdict, -1).plus(row.verdict)
     lease = place.lease(answer.assignment)
     if lease.state == AssignmentState.LEASED:
@@ -335,7 +183,7 @@ def _with_feedback(result: Result, row: Judgement, item: Item) -> Result:
 # --- counts ----------------------------------------------------------------------------------
 
 
-def _count_person(work: _Round, row: Judgement, item: Item) -> None:
+def _count_person(work: Round, row: Judgement, item: Item) -> None:
     person = work.person
     if row.purpose == Purpose.TRAINING:
         person.practised += not item.is_quiz
@@ -349,7 +197,7 @@ def _count_person(work: _Round, row: Judgement, item: Item) -> None:
         person.gold_correct += row.verdict == item.known_verdict
 
 
-def _recount_gold(work: _Round, old: Judgement, row: Judgement, item: Item) -> None:
+def _recount_gold(work: Round, old: Judgement, row: Judgement, item: Item) -> None:
     if old.purpose == Purpose.GOLD:
         change = (row.verdict == item.known_verdict) - (old.verdict == item.known_verdict)
         work.person.gold_correct += change
@@ -358,7 +206,7 @@ def _recount_gold(work: _Round, old: Judgement, row: Judgement, item: Item) -> N
 # --- writing ---------------------------------------------------------------------------------
 
 
-def _write(work: _Round, batch: WriteBatch) -> None:
+def _write(work: Round, batch: WriteBatch) -> None:
     if work.closing:
         # Before the new rows: one current answer per person and item.
         batch.update(Judgement, work.closing, superseded_at=work.now)
@@ -375,7 +223,7 @@ def _write(work: _Round, batch: WriteBatch) -> None:
         _write_person(work.person, batch)
 
 
-def _write_items(work: _Round, batch: WriteBatch) -> None:
+def _write_items(work: Round, batch: WriteBatch) -> None:
     """Items with equal new values in one statement."""
     groups: dict[tuple[int, int, bool, datetime, datetime | None], list[int]] = defaultdict(list)
     for place in work.places.values():
