@@ -68,9 +68,8 @@ pictures: .venv/.dev demo-check ## take pictures of the demo's pages; some go in
 	bash tools/ensure_chromium.sh $(PY)
 	$(DEMO_ENV) $(PY) tools/take_pictures.py
 
-audit: .venv/.dev ## look up known holes of the dependencies (needs a network that reaches the database)
-	$(PY) -m pip install --quiet pip-audit
-	.venv/bin/pip-audit --skip-editable
+audit: .venv/.dev ## security rules, and known holes of the dependencies (needs a network that reaches the database)
+	bash tools/audit.sh $(PY)
 
 constraints: .venv/.dev ## write constraints.txt from what is installed
 	bash tools/write_constraints.sh $(PY)

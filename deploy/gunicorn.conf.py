@@ -20,7 +20,7 @@ timeout = 60
 graceful_timeout = 30
 keepalive = 75
 # The heartbeat file in memory: on a slow disk a healthy worker would be killed.
-worker_tmp_dir = "/dev/shm"  # noqa: S108
+worker_tmp_dir = "/dev/shm"  # noqa: S108  # gunicorn makes a nameless file of its own in it
 accesslog = None
 forwarded_allow_ips = os.environ.get("FORWARDED_ALLOW_IPS", "127.0.0.1")
 

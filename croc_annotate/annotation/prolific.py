@@ -61,7 +61,7 @@ class PlatformClient:
             headers={"Authorization": f"Token {self._token}", "Accept": "application/json"},
         )
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as answer:  # noqa: S310
+            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as answer:  # noqa: S310  # as above
                 found = json.load(answer)
         except urllib.error.HTTPError as error:
             error.close()

@@ -53,5 +53,5 @@ def insert_rows(
         else:
             marks = ", ".join(["%s"] * len(columns))
             # Names of our own models, quoted; the cells are parameters.
-            statement = f"INSERT INTO {table} ({names}) VALUES ({marks})"  # noqa: S608
+            statement = f"INSERT INTO {table} ({names}) VALUES ({marks})"  # noqa: S608  # see above
             cursor.executemany(statement, rows)  # type: ignore[arg-type]

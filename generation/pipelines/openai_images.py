@@ -159,7 +159,7 @@ class OpenAIImages:
             headers={"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"},
         )
         try:
-            with urllib.request.urlopen(request, timeout=self.spec.settings.timeout) as reply:  # noqa: S310
+            with urllib.request.urlopen(request, timeout=self.spec.settings.timeout) as reply:  # noqa: S310 - as above
                 return reply.status, json.loads(reply.read(_LARGEST_ANSWER)), dict(reply.headers)
         except urllib.error.HTTPError as error:
             with error:

@@ -242,7 +242,7 @@ class VqaScoreOpenAi:
             },
         )
         try:
-            with urllib.request.urlopen(request, timeout=self._timeout) as response:  # noqa: S310
+            with urllib.request.urlopen(request, timeout=self._timeout) as response:  # noqa: S310 - checked above
                 return dict(json.load(response))
         except urllib.error.HTTPError as error:
             raise _http_failure(error) from error
