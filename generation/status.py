@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from django.db.models import F
+
 from croc_annotate.candidates.models import Worker
 from croc_annotate.candidates.selectors import (
     Cell,
@@ -148,7 +150,7 @@ def _workers(at: datetime) -> list[WorkerLine]:
             heartbeat_at=row.heartbeat_at,
             state=_state(row, at),
         )
-        for row in rows.order_by("stopped_at", "-heartbeat_at")
+        for row in rows.order_by(F("stopped_at").desc(nulls_first=True), "-heartbeat_at")
     ]
 
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from celery import shared_task, signals
 from celery.exceptions import WorkerShutdown
 from django.utils import timezone
-from kombu.exceptions import ChannelError, OperationalError
+from kombu.exceptions import OperationalError
 
 from croc_annotate.candidates.claims import Group, waiting_groups
 from croc_annotate.celery import app
+from croc_annotate.lib.workqueue import queue_length
 from generation.pipeline import DeviceLost, PipelineError
 from generation.worker import Worker
 
@@ -59,22 +60,10 @@ def enqueue(groups: Iterable[Group]) -> int:
     return count
 
 
-def queue_length() -> int:
-    """How many messages wait in the queue of GPU work; raises kombu's OperationalError."""
-    with app.connection_for_read() as connection:
-        connection.ensure_connection(max_retries=1, timeout=5)
-        try:
-            channel: Any = connection.default_channel
-            declared = channel.queue_declare(QUEUE, passive=True)
-        except ChannelError:
-            return 0  # Redis drops the key of an empty queue
-    return int(declared.message_count)
-
-
 def ring_for_forgotten_work() -> None:
     """Ring again when the queue is empty and candidates wait: messages get lost, rows do not."""
     try:
-        if queue_length() == 0:
+        if queue_length(QUEUE) == 0:
             enqueue(waiting_groups(at=timezone.now())[:_RING_AT_MOST])
     except OperationalError as error:
         logger.warning("The broker cannot be reached: %s", error)

@@ -67,9 +67,11 @@ def test_the_page_follows_the_work_without_being_loaded_again(
     assert "4 / 5" in row.inner_text()
     picture(page, f"generation_{width}_{scheme}")
     store_image(candidate=work, data=png(99), provenance={})
-    row.get_by_text("5 / 5").first.wait_for(timeout=20_000)
+    row.get_by_text("5 / 5").first.wait_for(timeout=60_000)
     assert page.evaluate("window.sameDocument") is True
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    again = page.get_by_role("button", name="Ask again").bounding_box()
+    assert again["x"] + again["width"] <= width  # in sight without moving the table
     page.get_by_role("button", name="Ask again").click()
     page.get_by_text("1 image is asked for again.").wait_for()
     assert Candidate.objects.requested().count() == 1

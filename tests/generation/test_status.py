@@ -62,11 +62,11 @@ def test_counts_rate_forecast_workers_and_failures_are_those_of_the_rows() -> No
     # Two images within the first minute of a run: not two in a window of ten.
     assert status.per_minute == pytest.approx(2)
     assert status.eta - status.at == timedelta(seconds=30)
-    assert {line.name: line.state for line in status.workers} == {
-        "a": "alive",
-        "b": "silent",
-        "c": "stopped",
-    }
+    assert [(line.name, line.state) for line in status.workers] == [
+        ("a", "alive"),
+        ("b", "silent"),
+        ("c", "stopped"),
+    ]
     assert [(f.reason, f.generator, f.count) for f in status.failures] == [
         ("out of memory", "GEN_2", 2),
         ("blank image", "GEN_2", 1),
@@ -115,6 +115,13 @@ def test_the_page_shows_figures_workers_and_failures(client) -> None:
     fragment = client.get(reverse("generation:live"))
     assert "<html" not in fragment.content.decode()
     assert "host:1:ab" in text_of(fragment)
+
+
+def test_large_counts_have_separators(client) -> None:
+    scene()
+    worker("host:1:ab", 1, images_done=41_200)
+    client.force_login(factories.make_user("admin"))
+    assert "41,200" in text_of(client.get(reverse("generation:status")))
 
 
 def test_without_workers_and_without_work_the_page_says_what_to_do(client) -> None:

@@ -113,11 +113,12 @@ class Command(BaseCommand):
     # -- where it is rendered ---------------------------------------------------------
 
     def _enqueue(self, scope: _Scope, plan: Plan, retried: int) -> int:
-        from generation.tasks import enqueue, queue_length
+        from croc_annotate.lib.workqueue import queue_length
+        from generation.tasks import QUEUE, enqueue
 
         try:
             # What waits already has its message, unless the broker forgot: then the queue is empty.
-            if plan.missing or retried or queue_length() == 0:
+            if plan.missing or retried or queue_length(QUEUE) == 0:
                 return enqueue(_groups(scope))
         except OperationalError as error:
             raise CommandError(
