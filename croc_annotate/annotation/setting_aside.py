@@ -91,13 +91,14 @@ def _set(
     *,
     aside: bool,
 ) -> int:
-    found = list(rows.values_list("pk", "item_id"))
-    if not found:
+    named = list(rows.values_list("item_id", flat=True))
+    if not named:
         return 0
-    items = Item.objects.filter(pk__in=[item for _, item in found])
+    items = Item.objects.filter(pk__in=named)
     # Locked before the answers change, as every answer does: no quota is read in between.
     locked = list(items.order_by("pk").select_for_update(no_key=True))
-    pks = [pk for pk, _ in found]
+    # Read under the locks: while we waited for one, a correction may have taken an answer's place.
+    pks = list(rows.filter(item_id__in=named).values_list("pk", flat=True))
     if aside:
         Judgement.objects.filter(pk__in=pks).update(set_aside_at=now)
     else:

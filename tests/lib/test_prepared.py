@@ -187,6 +187,46 @@ def test_an_error_in_the_middle_leaves_nothing():
     assert (user.theme, user.role) == ("", "annotator")
 
 
+def test_a_statement_new_in_a_failed_round_trip_can_be_sent_again():
+    """What the server never prepared must not count as prepared."""
+    user = make_user()
+
+    def write(role: str) -> None:
+        batch = WriteBatch()
+        batch.update(User, [user.pk], role=role)
+        batch.update(User, [user.pk], timezone="Asia/Tokyo", theme="light", display_name="n")
+        with transaction.atomic():
+            batch.run()
+
+    for _ in range(2):
+        with pytest.raises(IntegrityError):
+            write("emperor")
+    write("reviewer")
+    user.refresh_from_db()
+    assert (user.role, user.timezone) == ("reviewer", "Asia/Tokyo")
+
+
+@on_postgresql
+def test_behind_a_pooler_nothing_is_kept_on_the_connection():
+    """Two requests there may meet different servers: no names, no settings."""
+    user = make_user()
+    other = connection.copy()
+    other.settings_dict = {**connection.settings_dict, "PREPARED_STATEMENTS": False}
+    query = prepared("test: pooled", 1, lambda: User.objects.filter(pk=whole(0)))
+    try:
+        for _ in range(8):
+            cursor = other.preparing_cursor()
+            cursor.execute(query.sql, [user.pk])
+            cursor.execute((query.sql, query.sql), [[user.pk], [user.pk]])
+        with other.cursor() as plain:
+            plain.execute(
+                "select count(*), current_setting('plan_cache_mode') from pg_prepared_statements"
+            )
+            assert plain.fetchone() == (0, "auto")
+    finally:
+        other.close()
+
+
 def test_values_of_every_kind_arrive():
     user = make_user()
     key, now = uuid.uuid4().hex, datetime(2026, 11, 29, 12, 0, 1, 5, tzinfo=UTC)
