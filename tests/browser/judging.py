@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import time
+from collections.abc import Callable
 from typing import Any
 
 from PIL import Image, ImageDraw
@@ -41,6 +42,14 @@ def picture(number: int, size: int = 256) -> bytes:
     out = io.BytesIO()
     image.save(out, "PNG")
     return out.getvalue()
+
+
+def until(page, reached: Callable[[], object], otherwise: Callable[[], str] = str) -> None:
+    """Wait for what must come, a minute on a busy machine; a fixed pause would be a guess."""
+    end = time.monotonic() + 60
+    while not reached():
+        assert time.monotonic() < end, otherwise()
+        page.wait_for_timeout(50)
 
 
 class World:
@@ -148,7 +157,7 @@ class JudgingPage:
         button = self.page.locator(".judge-state")
         return button.get_attribute("data-state"), int(button.get_attribute("data-waiting"))
 
-    def wait_for_state(self, state: str, waiting: int | None = None, timeout: int = 15_000) -> None:
+    def wait_for_state(self, state: str, waiting: int | None = None, timeout: int = 60_000) -> None:
         count = "" if waiting is None else f'[data-waiting="{waiting}"]'
         self.page.wait_for_selector(f'.judge-state[data-state="{state}"]{count}', timeout=timeout)
 
@@ -165,12 +174,18 @@ class JudgingPage:
         )
 
     def wait_for_ahead(self, count: int = 2) -> None:
-        end = time.monotonic() + 10
-        while time.monotonic() < end:
-            if sum(entry["state"] == "ready" for entry in self.ahead()) >= count:
-                return
-            self.page.wait_for_timeout(50)
-        raise AssertionError(f"fewer than {count} pictures ahead are ready: {self.ahead()}")
+        until(
+            self.page,
+            lambda: sum(entry["state"] == "ready" for entry in self.ahead()) >= count,
+            lambda: f"fewer than {count} pictures ahead are ready: {self.ahead()}",
+        )
+
+    def wait_for_image(self, source: str) -> None:
+        until(self.page, lambda: self.image == source, lambda: f"{self.image}, not {source}")
+
+    def wait_for_verdicts(self, wanted: dict[str, str]) -> None:
+        """Until the database holds these and no others."""
+        until(self.page, lambda: self.by_image() == wanted, lambda: str(self.by_image()))
 
     # --- what the database says ----------------------------------------------------------
 
@@ -183,14 +198,13 @@ class JudgingPage:
             .order_by("id")
         )
 
-    def wait_for_judgements(self, count: int, seconds: float = 10) -> list[Judgement]:
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            rows = self.judgements()
-            if len(rows) >= count:
-                return rows
-            self.page.wait_for_timeout(50)
-        raise AssertionError(f"{len(self.judgements())} of {count} judgements arrived")
+    def wait_for_judgements(self, count: int) -> list[Judgement]:
+        until(
+            self.page,
+            lambda: len(self.judgements()) >= count,
+            lambda: f"{len(self.judgements())} of {count} judgements arrived",
+        )
+        return self.judgements()
 
     def by_image(self) -> dict[str, str]:
         """Verdicts by the address of the picture that was judged."""

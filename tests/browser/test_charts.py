@@ -8,6 +8,8 @@ import json
 
 import pytest
 
+from tests.browser.judging import until
+
 pytestmark = pytest.mark.browser
 
 CHARTS = {
@@ -173,8 +175,7 @@ def test_values_appear_on_hover_and_colours_follow_the_theme(draw, page):
     colour = "(node) => getComputedStyle(node).fill"
     light = figure.locator("circle").first.evaluate(colour)
     page.emulate_media(color_scheme="dark")
-    page.wait_for_timeout(100)
-    assert figure.locator("circle").first.evaluate(colour) != light
+    until(page, lambda: figure.locator("circle").first.evaluate(colour) != light)
 
 
 @pytest.mark.django_db(transaction=True)

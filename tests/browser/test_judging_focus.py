@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from croc_annotate.annotation.models import Flag, Judgement
-from tests.browser.judging import JudgingPage
+from tests.browser.judging import JudgingPage, until
 
 pytestmark = pytest.mark.browser
 KEYS = {"accept": "j", "reject": "f", "unsure": "Space"}
@@ -38,10 +38,10 @@ def test_two_pictures_ahead_are_loaded_and_decoded_and_given_back_unseen(judging
     assert all(entry["decoded"] for entry in judge.ahead()[:2])
     held = {row.item.key for row in judge.leases().filter(state="leased").select_related("item")}
     judge.page.goto("about:blank")
-    judge.page.wait_for_timeout(400)
-    kept = judge.leases().filter(state="leased").count()
     assert len(held) >= 3
-    assert kept == 1  # the one that was on the screen
+    kept = judge.leases().filter(state="leased")
+    until(judge.page, lambda: kept.count() <= 1)
+    assert kept.count() == 1  # the one that was on the screen
 
 
 @pytest.mark.field_case(15)
@@ -85,8 +85,8 @@ def test_keys_are_dead_until_the_picture_is_decoded(judging, page):
     page.goto(judge.url)
     page.wait_for_function("() => document.querySelector('#judge').dataset.started === 'yes'")
     judge.press("j", "f", "Space", "j")
-    page.wait_for_timeout(500)
-    assert gate
+    until(page, lambda: gate)
+    page.wait_for_timeout(300)  # nothing may come of the keys
     assert page.locator("[data-text]").inner_text() == ""
     assert judge.judgements() == []
     for route in gate:
@@ -150,22 +150,22 @@ def test_undo_and_change_reach_back_ten_and_set_never_flip(judging):
     judge = judging(images=14)
     shown = [judge.judge("j") for _ in range(12)]
     judge.wait_for_judgements(12)
-    for _ in range(11):
+    for earlier in reversed(shown[2:]):
         judge.press("z")
-        judge.page.wait_for_timeout(30)
+        judge.wait_for_image(earlier)
+    judge.press("z")
+    judge.page.wait_for_timeout(200)
     assert judge.image == shown[2]  # the tenth back, and no further
     assert judge.page.locator("[data-act=accept]").get_attribute("aria-pressed") == "true"
     assert "You answered: Accepted" in judge.page.locator(".judge-earlier").inner_text()
     judge.press("f")
-    judge.page.wait_for_timeout(50)
-    assert judge.image == shown[3]
+    judge.wait_for_image(shown[3])
     judge.press("z")
-    judge.page.wait_for_timeout(50)
+    judge.wait_for_image(shown[2])
     judge.press("f")  # the same verdict again: set, not flipped
     for _ in range(10):
         judge.press("Escape")
-    judge.wait_for_state("saved")
-    assert judge.by_image()[shown[2]] == "reject"
+    until(judge.page, lambda: judge.by_image()[shown[2]] == "reject")
     assert len(judge.judgements()) == 12
     history = Judgement.objects.filter(
         annotator=judge.person, item__candidate__key__in=shown[2].split("/")
@@ -186,9 +186,7 @@ def test_undo_reaches_answers_of_an_earlier_visit(judging):
         arg=second,
     )
     judge.press("j")
-    judge.wait_for_state("saved")
-    judge.page.wait_for_timeout(300)
-    assert judge.by_image() == {first: "accept", second: "accept"}
+    judge.wait_for_verdicts({first: "accept", second: "accept"})
 
 
 @pytest.mark.field_case(18)
@@ -203,9 +201,7 @@ def test_the_browsers_back_shows_the_earlier_answer(judging):
     )
     assert judge.page.locator("[data-act=accept]").get_attribute("aria-pressed") == "true"
     judge.press("f")
-    judge.page.wait_for_timeout(300)
-    judge.wait_for_state("saved")
-    assert judge.by_image() == {first: "reject"}
+    judge.wait_for_verdicts({first: "reject"})
     assert Judgement.objects.filter(annotator=judge.person).count() == 2
 
 
@@ -266,8 +262,7 @@ def test_zoom_by_key_wheel_and_double_click(judging):
     assert scale() == 1
     judge.page.locator(".judge-stage").hover()
     judge.page.mouse.wheel(0, -300)
-    judge.page.wait_for_timeout(100)
-    assert scale() > 1.5
+    until(judge.page, lambda: scale() > 1.5)
     judge.page.locator(".judge-stage").dblclick()
     assert scale() == 1
     judge.press("+")

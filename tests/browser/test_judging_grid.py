@@ -121,9 +121,7 @@ def test_undo_goes_back_to_the_picture_judged_last(grid):
     judge = grid()
     first = source(judge, 0)
     judge.press("j", "z", "f")
-    judge.page.wait_for_timeout(400)
-    judge.wait_for_state("saved", 0)
-    assert judge.by_image() == {first: "reject"}
+    judge.wait_for_verdicts({first: "reject"})
 
 
 @pytest.mark.field_case(18)

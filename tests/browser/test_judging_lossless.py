@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from croc_annotate.annotation.models import Assignment, Judgement
-from tests.browser.judging import JudgingPage
+from tests.browser.judging import JudgingPage, until
 
 pytestmark = pytest.mark.browser
 
@@ -41,10 +41,8 @@ def test_when_nothing_is_left_offline_the_page_says_what_it_waits_for(judging, c
     judge = judging(images=20)
     judge.wait_for_ahead(2)
     context.set_offline(True)
-    for _ in range(12):
-        judge.press("j")
-        judge.page.wait_for_timeout(30)
-    judge.page.wait_for_selector("[data-cover]:not([hidden])")
+    cover = judge.page.locator("[data-cover]:not([hidden])")
+    until(judge.page, lambda: judge.press("j") and cover.count())
     words = judge.page.locator("[data-cover] p").inner_text()
     assert "No network" in words
     assert "kept in this browser" in words
@@ -87,7 +85,7 @@ def test_a_broken_server_costs_nothing(judging, page):
 
     page.route("**/answers", fail)
     given = {judge.judge("j"): "accept", judge.judge("f"): "reject"}
-    judge.wait_for_judgements(2, seconds=20)
+    judge.wait_for_judgements(2)
     judge.wait_for_state("saved", 0)
     assert len(failures) == 2
     assert judge.by_image() == given
@@ -109,7 +107,7 @@ def test_a_lost_reply_makes_no_second_row(judging, page):
 
     page.route("**/answers", lose)
     shown = judge.judge("j")
-    judge.wait_for_state("saved", 0, timeout=25_000)
+    judge.wait_for_state("saved", 0)
     assert lost == [200, 200, 200]
     assert judge.by_image() == {shown: "accept"}
     assert Judgement.objects.count() == 1
@@ -315,9 +313,7 @@ def test_a_paused_campaign_says_so_and_keeps_the_answers(judging):
     judge = judging(images=20)
     judge.wait_for_ahead(2)
     set_campaign_state(campaign=judge.campaign, state="paused", actor=None)
-    for _ in range(14):
-        judge.press("j")
-        judge.page.wait_for_timeout(60)
-    judge.page.wait_for_selector("#judge[data-end=paused]")
+    ended = judge.page.locator("#judge[data-end=paused]")
+    until(judge.page, lambda: judge.press("j") and ended.count())
     judge.wait_for_state("saved", 0)
     assert len(judge.judgements()) >= 3
