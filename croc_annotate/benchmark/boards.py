@@ -217,7 +217,7 @@ def _label(run: MetricRun, name: str) -> str:
 
 def _stamp(run: MetricRun) -> list[Any]:
     finished = run.finished_at.isoformat() if run.finished_at else ""
-    return [run.pk, run.metric.fingerprint, finished]
+    return [run.pk, run.metric.fingerprint, finished, run.metric.label]
 
 
 def _key(kind: str, *parts: Any) -> str:

@@ -1,14 +1,16 @@
-"""The JSON that the pages' charts draw (pure)."""
+"""The JSON that the pages' charts draw, in the reader's language."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from croc_annotate.benchmark.intervals import AVERAGE
-from croc_annotate.benchmark.layout import DIRECTIONS
 from croc_annotate.benchmark.render import heat
+from croc_annotate.lib.reasons import reason_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,9 +20,12 @@ if TYPE_CHECKING:
     from croc_annotate.benchmark.layout import Floats, Scores
 
 _BINS = 30
+_SERIES = {"text": gettext_noop("Text-based"), "image": gettext_noop("Image-based")}
 
 
-def ranking(board: Board, link: Callable[[Entry], str]) -> dict[str, Any]:
+def ranking(
+    board: Board, link: Callable[[Entry], str], label: Callable[[str], str]
+) -> dict[str, Any]:
     """Dots with intervals and letters, in the board's order."""
     rows: list[dict[str, Any]] = []
     for entry in board.entries:
@@ -32,7 +37,7 @@ def ranking(board: Board, link: Callable[[Entry], str]) -> dict[str, Any]:
                 "low": bounds.low,
                 "high": bounds.high,
                 "n": None,
-                "note": _note(entry, bounds),
+                "note": _note(entry, bounds, label),
                 "letters": entry.group,
                 "kind": "reference" if entry.reference else "metric",
                 "href": link(entry),
@@ -41,7 +46,7 @@ def ranking(board: Board, link: Callable[[Entry], str]) -> dict[str, Any]:
     lowest = [r["low"] if r["low"] is not None else r["value"] for r in rows]
     floor = min([0.45, *(v for v in lowest if v is not None)])
     return {
-        "x_label": "Accuracy, mean of the four directions",
+        "x_label": _("Accuracy, mean of the four directions"),
         "domain": [max(0.0, round(floor - 0.05, 1)), 1.0],
         "reference": 0.5,
         "format": ".3f",
@@ -97,7 +102,7 @@ def forward_inverse(board: Board, part: str, link: Callable[[Entry], str]) -> di
             "x": entry.result.average[f"{part}_forward"],
             "y": entry.result.average[f"{part}_inverse"],
             "label": entry.label,
-            "series": f"{part}-based",
+            "series": _(_SERIES[part]),
             "n": entry.result.average[f"n_{part}_forward"],
             "href": link(entry),
         }
@@ -108,10 +113,10 @@ def forward_inverse(board: Board, part: str, link: Callable[[Entry], str]) -> di
     numbers = [v for p in points for v in (p["x"], p["y"])]
     low = max(0.0, round(min([0.5, *numbers]) - 0.05, 1))
     return {
-        "x": {"label": "Forward: the prompt first", "domain": [low, 1], "format": ".2f"},
-        "y": {"label": "Inverse: the contrast first", "domain": [low, 1], "format": ".2f"},
+        "x": {"label": _("Forward: the prompt first"), "domain": [low, 1], "format": ".2f"},
+        "y": {"label": _("Inverse: the contrast first"), "domain": [low, 1], "format": ".2f"},
         "points": points,
-        "lines": [{"label": "equally good", "points": [[low, low], [1, 1]]}],
+        "lines": [{"label": _("equally good"), "points": [[low, low], [1, 1]]}],
     }
 
 
@@ -122,12 +127,12 @@ def category_intervals(
     rows = [
         {
             "label": label(category),
-            "series": f"{part}-based",
+            "series": _(_SERIES[part]),
             "value": numbers[part],
             "low": entry.bounds[category][part].low,
             "high": entry.bounds[category][part].high,
             "n": max(numbers[f"n_{part}_forward"], numbers[f"n_{part}_inverse"]),
-            "note": entry.bounds[category][part].reason or None,
+            "note": reason_text(entry.bounds[category][part].reason) or None,
             "href": link(category),
         }
         for category, numbers in entry.result.categories.items()
@@ -135,7 +140,7 @@ def category_intervals(
         if numbers[part] is not None
     ]
     return {
-        "x_label": "Accuracy (0.5: chance)", "domain": [0, 1], "reference": 0.5,
+        "x_label": _("Accuracy (0.5: chance)"), "domain": [0, 1], "reference": 0.5,
         "format": ".2f", "rows": rows,
     }  # fmt: skip
 
@@ -146,14 +151,15 @@ def distribution(scores: Scores) -> dict[str, Any]:
     other = _finite(scores.prompt_other, scores.contrast_other)
     both = np.concatenate([own, other])
     if not len(both):
-        return {"x": {"label": "Score", "type": "number"}, "y": {"label": "Share"}, "series": []}
+        x, y = {"label": _("Score"), "type": "number"}, {"label": _("Share of images")}
+        return {"x": x, "y": y, "series": []}
     edges = np.histogram_bin_edges(both, bins=_BINS)
     return {
-        "x": {"label": "Score", "type": "number"},
-        "y": {"label": "Share of images", "domain": None, "format": ".0%"},
+        "x": {"label": _("Score"), "type": "number"},
+        "y": {"label": _("Share of images"), "domain": None, "format": ".0%"},
         "series": [
-            _histogram(own, edges, "verified text"),
-            _histogram(other, edges, "other text"),
+            _histogram(own, edges, _("verified text")),
+            _histogram(other, edges, _("other text")),
         ],
     }
 
@@ -176,30 +182,15 @@ def _finite(*columns: Floats) -> Floats:
     return finite
 
 
-def _note(entry: Entry, bounds: Bounds) -> str | None:
+def _note(entry: Entry, bounds: Bounds, label: Callable[[str], str]) -> str | None:
     if entry.overall is None:
-        return "no value in every direction"
+        return _("no value in every direction")
     if not entry.result.complete:
-        return f"not ranked: lacks {', '.join(entry.result.missing_categories)}"
-    return bounds.reason or None
+        lacking = ", ".join(map(label, entry.result.missing_categories))
+        return _("not ranked: lacks %(categories)s") % {"categories": lacking}
+    return reason_text(bounds.reason) or None
 
 
 def _mean(numbers: Sequence[float | None]) -> float | None:
     known = [n for n in numbers if n is not None]
     return sum(known) / len(known) if known and len(known) == len(numbers) else None
-
-
-def direction_words() -> dict[str, str]:
-    """What each direction asks, in words."""
-    return dict(
-        zip(
-            DIRECTIONS,
-            (
-                "prompt's image: prompt above contrast",
-                "contrast's image: contrast above prompt",
-                "prompt: its own image above the contrast's",
-                "contrast: its own image above the prompt's",
-            ),
-            strict=True,
-        )
-    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import textwrap
+import unicodedata
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
@@ -12,6 +13,8 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
+from matplotlib.font_manager import get_font_names
+from matplotlib.text import Text
 
 from croc_annotate.benchmark.intervals import AVERAGE
 from croc_annotate.benchmark.render import heat
@@ -25,15 +28,20 @@ if TYPE_CHECKING:
 logging.getLogger("fontTools").setLevel(logging.WARNING)
 
 _NAME_WIDTH = 34  # characters; longer names are folded
+_HEADLINE_WIDTH = 110
+_MOST_LINES = 3
 
 # Orange, white, blue: readable for colour-blind eyes and in grey.
 DIVERGING = LinearSegmentedColormap.from_list(
     "croc", ["#b35806", "#f1a340", "#fee0b6", "#f7f7f7", "#c3dbee", "#5b9bd0", "#1f5fa6"]
 )
 _INK, _MUTED, _LINE, _BLUE = "#1c2128", "#5b6470", "#d5dae0", "#1f5fa6"
+# Families after the first supply what it lacks, sign by sign: names may be written in any script.
+_FAMILIES = (
+    "Inter", "Helvetica Neue", "Arial", "DejaVu Sans", "Noto Sans", "Noto Sans CJK JP",
+    "Noto Sans CJK SC", "WenQuanYi Zen Hei", "Noto Sans Arabic", "Noto Sans Devanagari",
+)  # fmt: skip
 _STYLE: Any = {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["Inter", "Helvetica Neue", "Arial", "DejaVu Sans"],
     "font.size": 8.5,
     "text.color": _INK,
     "axes.labelcolor": _INK,
@@ -48,7 +56,7 @@ _STYLE: Any = {
 
 def draw(board: Board, *, title: str, form: str) -> bytes:
     """The figure as a file; `form` is png, pdf or svg."""
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context({**_STYLE, "font.family": _installed()}):
         out = io.BytesIO()
         # No date: equal boards give equal files.
         metadata = {"CreationDate": None} if form == "pdf" else {"Software": None}
@@ -63,7 +71,7 @@ def compose(board: Board, *, title: str) -> Figure:
     stand under the ranking at a size that a page of a paper can hold.
     """
     lines = [_name_lines(entry) for entry in board.entries]
-    n, tall = len(lines), 1 + 0.45 * (max(map(len, lines), default=1) - 1)
+    n, tall = len(lines), 1 + 0.5 * (max(map(len, lines), default=1) - 1)
     heights = [0.26 * tall * n + 0.55, 0.27 * tall * n + 1.15]
     figure = Figure(figsize=(10.6, sum(heights) + 0.55), layout="constrained")
     FigureCanvasAgg(figure)
@@ -72,12 +80,32 @@ def compose(board: Board, *, title: str) -> Figure:
     for column, part in enumerate(("text", "image")):
         axes = figure.add_subplot(grid[1, column])
         _heat_map(axes, board, part, with_labels=column == 0)
-    figure.suptitle(_headline(board, title), x=0.01, ha="left", fontsize=10)
+    headline = "\n".join(_folded(_headline(board, title), _HEADLINE_WIDTH))
+    figure.suptitle(headline, x=0.01, ha="left", fontsize=10)
+    # A name may hold dollar signs: it is no formula.
+    for text in figure.findobj(Text):
+        text.set_parse_math(False)
     return figure
 
 
+def _installed() -> list[str]:
+    """Those of the families that this machine has; matplotlib brings DejaVu Sans itself."""
+    known = set(get_font_names())
+    return [family for family in _FAMILIES if family in known]
+
+
 def _name_lines(entry: Entry) -> list[str]:
-    return textwrap.wrap(_row_label(entry), _NAME_WIDTH, break_long_words=False) or [""]
+    return _folded(_row_label(entry), _NAME_WIDTH) or [""]
+
+
+def _folded(words: str, width: int) -> list[str]:
+    """At most three lines; signs that are not drawn (direction marks) are left out."""
+    drawn = "".join(" " if c.isspace() else c for c in words if c.isspace() or _is_drawn(c))
+    return textwrap.wrap(drawn, width, max_lines=_MOST_LINES, placeholder=" …")
+
+
+def _is_drawn(character: str) -> bool:
+    return not unicodedata.category(character).startswith("C")
 
 
 def _headline(board: Board, title: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from django.core.cache import cache
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, QueryDict
 from django.urls import reverse
+from kombu.exceptions import OperationalError
 
 from croc_annotate.accounts.models import User
 from croc_annotate.benchmark.boards import (
@@ -136,7 +138,8 @@ def board_of(context: PageContext) -> Board | None:
     except EmptyBoardError:
         return None
     if board.outdated and cache.add(f"benchmark-renewing-{context.release.pk}", 1, _MINUTE):
-        prepare_board.delay(context.release.pk)
+        with suppress(OperationalError):  # the broker is away: the next minute's visitor asks
+            prepare_board.delay(context.release.pk)
     return board
 
 
@@ -163,6 +166,13 @@ def pair_pictures(
     chosen = order[start : start + count].tolist()
     shown = showcases(context, entry.name, [(p, float(means[p])) for p in chosen], best=best_first)
     return shown, len(order)
+
+
+def has_value(entry: Entry, *, statistic: str, category: str = "") -> bool:
+    """Whether any pair of the choice has a value at all."""
+    pairs = [ordered_pairs(entry.evaluation, statistic=statistic, category=category, best_first=b)
+             for b in (False, True)]  # fmt: skip
+    return any(len(found) for found in pairs)
 
 
 def showcases(

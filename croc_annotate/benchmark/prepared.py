@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 # Raised when a stored class gets other fields.
 _FORMAT = 3
+_CODE_DIGITS = 16
 
 
 @dataclass(frozen=True)
@@ -38,14 +39,21 @@ class Prepared:
 
 
 def stamp_of(*parts: Any) -> str:
-    """A hash of what a result is made from, and of the code that makes it."""
-    return sha256_text(canonical_json([__version__, _FORMAT, *parts]))
+    """64 digits: a hash of the code that makes a result, then one of what it is made from."""
+    return _code() + sha256_text(canonical_json(parts))[_CODE_DIGITS:]
+
+
+def _code() -> str:
+    return sha256_text(canonical_json([__version__, _FORMAT]))[:_CODE_DIGITS]
 
 
 def read(release: Release, name: str, stamp: str, *, older: bool = False) -> Prepared | None:
-    """The stored result; None without one, and unless `older` also for one of another stamp."""
+    """The stored result; None without one, and unless `older` also for one of another stamp.
+
+    Also with `older` it is of this code: what another version kept may lack what pages show.
+    """
     row = PreparedResult.objects.filter(release=release, name=name)
-    found = (row if older else row.filter(stamp=stamp)).first()
+    found = (row.filter(stamp__startswith=_code()) if older else row.filter(stamp=stamp)).first()
     if found is None:
         return None
     value = _opened(bytes(found.data))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from celery import shared_task
 from django.db import OperationalError
-from kombu.exceptions import ChannelError
 
 from croc_annotate.benchmark.benchmarking import (
     RunRequest,
@@ -23,7 +22,7 @@ from croc_annotate.benchmark.holding import count_try, forget_tries, held, is_he
 from croc_annotate.benchmark.metric import MetricError
 from croc_annotate.benchmark.models import MetricRun, RunState
 from croc_annotate.benchmark.services import fail_run
-from croc_annotate.celery import app
+from croc_annotate.lib.workqueue import queue_length
 from croc_annotate.releases.models import Release
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def take_up_runs() -> int:
     Only when no message waits: until then somebody may still come to it.
     """
     waiting = MetricRun.objects.filter(state=RunState.RUNNING, options__queued=True)
-    if not waiting.exists() or queue_length() > 0:
+    if not waiting.exists() or queue_length(QUEUE) > 0:
         return 0
     handed = 0
     for run in waiting.select_related("release", "metric"):
@@ -88,18 +87,6 @@ def take_up_runs() -> int:
                 score_run_range.delay(run.pk, start, stop)
                 handed += 1
     return handed
-
-
-def queue_length() -> int:
-    """How many messages wait for the GPU workers; raises kombu's OperationalError."""
-    with app.connection_for_read() as connection:
-        connection.ensure_connection(max_retries=1, timeout=5)
-        try:
-            channel: Any = connection.default_channel
-            declared = channel.queue_declare(QUEUE, passive=True)
-        except ChannelError:
-            return 0  # Redis drops the key of an empty queue
-    return int(declared.message_count)
 
 
 def enqueue_run(run: MetricRun) -> int:

@@ -18,6 +18,7 @@ from croc_annotate.benchmark.pages import (
     PageContext,
     board_of,
     category_labels,
+    has_value,
     narrowed_scores,
     page_context,
     pair_pictures,
@@ -27,6 +28,7 @@ from croc_annotate.benchmark.pages import (
 from croc_annotate.benchmark.results import FACETS, by_facet
 from croc_annotate.benchmark.writing import CONTENT_TYPES, write_board
 from croc_annotate.candidates.serving import image_response
+from croc_annotate.lib.reasons import reason_text
 from croc_annotate.releases.selectors import verified
 
 if TYPE_CHECKING:
@@ -100,6 +102,7 @@ def metric(request: HttpRequest, name: str) -> HttpResponse:
         "others": [e for e in board.entries if e.name != name],
         "words": _stat_notes(board, entry),
         "kept": _kept(context),
+        "has_value": has_value(entry, statistic=statistic, category=of),
     }  # fmt: skip
     return render(request, "benchmark/metric.html", page)
 
@@ -193,7 +196,7 @@ def _board_data(context: PageContext, board: Board) -> dict[str, Any]:
 
     ranked = [entry for entry in board.entries if entry.rank]
     return {
-        "ranking": chart_data.ranking(board, to_metric),
+        "ranking": chart_data.ranking(board, to_metric, of),
         "text_map": chart_data.heat_map(board, "text", to_cell, of),
         "image_map": chart_data.heat_map(board, "image", to_cell, of),
         "text_ways": chart_data.forward_inverse(board, "text", to_metric),
@@ -211,7 +214,7 @@ def _board_data(context: PageContext, board: Board) -> dict[str, Any]:
 def _interval_words(board: Board) -> str:
     """Why intervals are absent; "" when all are there."""
     found = [entry.bounds[AVERAGE]["overall"] for entry in board.entries]
-    reasons = sorted({b.reason for b in found} - {""})
+    reasons = sorted({reason_text(b.reason) for b in found} - {""})
     return (
         _("About the intervals: %(reasons)s.") % {"reasons": "; ".join(reasons)} if reasons else ""
     )
@@ -225,7 +228,7 @@ def _stat_notes(board: Board, entry: Entry) -> dict[str, str]:
         notes[statistic] = (
             _("95 %% interval %(low).3f – %(high).3f") % {"low": bounds.low, "high": bounds.high}
             if bounds.low is not None
-            else _("no interval: %(reason)s") % {"reason": bounds.reason}
+            else _("no interval: %(reason)s") % {"reason": reason_text(bounds.reason)}
         )
     ranked = sum(e.rank is not None for e in board.entries)
     notes["rank"] = _("of %(n)d, group %(group)s") % {"n": ranked, "group": entry.group or "–"}

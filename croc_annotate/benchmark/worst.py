@@ -43,10 +43,14 @@ def pair_means(evaluation: Evaluation, statistic: str) -> Floats:
 def ordered_pairs(
     evaluation: Evaluation, *, statistic: str, category: str = "", best_first: bool = False
 ) -> Ints:
-    """Pairs with a value, worst first (or best first), ties in the layout's order."""
+    """Pairs that the metric gets wrong somewhere, worst first; ties in the layout's order.
+
+    With `best_first` those that it gets right somewhere, best first.
+    """
     layout = evaluation.layout
     means = pair_means(evaluation, statistic)
-    chosen = ~np.isnan(means)
+    # A pair without a value is in neither list: comparing with NaN is false.
+    chosen = means > 0 if best_first else means < 1
     if category:
         names = np.array(layout.categories, dtype=object)
         chosen &= names[layout.category] == category

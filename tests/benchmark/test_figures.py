@@ -21,7 +21,7 @@ NAMES = [
 ]
 
 
-def board(metrics):
+def board(metrics, names=NAMES):
     rng = np.random.default_rng(4)
 
     def images(strength):
@@ -34,14 +34,27 @@ def board(metrics):
             [(images(2 - number / 4), images(2 - number / 4)) for _ in categories],
             categories=categories,
         )
-    labels = {name: f"{NAMES[k % len(NAMES)]} {k}" for k, name in enumerate(scores)}
+    labels = {name: f"{names[k % len(names)]} {k}" for k, name in enumerate(scores)}
     return build_board(layout, scores, policy=Policy(), labels=labels, draws=200,
                        reference=frozenset([f"m{metrics - 1}"]))  # fmt: skip
 
 
-@pytest.mark.parametrize("metrics", [1, 3, 13])
-def test_no_words_leave_the_figure_or_cover_each_other(metrics):
-    figure = compose(board(metrics), title="CROChum 1.0.0")
+HOSTILE = [
+    "x" * 120,
+    "org/" + "a_b-c/d" * 14 + "$\\frac{1}{2}$",
+    "$x^2$ and $y",
+    "line\nbreak " * 9,
+    "a\u202eright to left\u202c",
+]
+
+
+@pytest.mark.parametrize(
+    ("metrics", "names", "title"),
+    [(1, NAMES, "CROChum 1.0.0"), (3, NAMES, "CROChum 1.0.0"), (13, NAMES, "CROChum 1.0.0"),
+     (30, NAMES, "CROChum 1.0.0"), (8, HOSTILE, "my_$set$ " + "long-release-name-" * 9)],
+)  # fmt: skip
+def test_no_words_leave_the_figure_or_cover_each_other(metrics, names, title):
+    figure = compose(board(metrics, names), title=title)
     figure.draw_without_rendering()
     renderer = figure.canvas.get_renderer()
     words = [figure._suptitle]
@@ -66,3 +79,14 @@ def test_equal_boards_give_equal_files():
 def test_no_value_reads_minus_zero():
     figure = compose(board(3), title="t")
     assert "−0.00" not in {text.get_text() for axes in figure.axes for text in axes.texts}
+
+
+def test_a_long_name_leaves_the_maps_their_width_and_is_no_formula():
+    figure = compose(board(5, HOSTILE), title="t")
+    figure.draw_without_rendering()
+    maps = figure.axes[1:]
+    assert all(a.get_position().width > 0.25 for a in maps)
+    names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert any("$x^2$ and $y" in name for name in names)
+    assert all(not label.get_parse_math() for label in figure.axes[0].get_yticklabels())
+    assert not any("\u202e" in name for name in names)

@@ -11,10 +11,11 @@ from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from kombu.exceptions import OperationalError
 
 from croc_annotate.benchmark import boards, pages, prepared
 from croc_annotate.benchmark.boards import PAGE_VIEW, View, release_board
-from croc_annotate.benchmark.models import MetricRun, PreparedResult
+from croc_annotate.benchmark.models import MetricRun, MetricVersion, PreparedResult
 from croc_annotate.benchmark.protocol import Policy
 from croc_annotate.benchmark.services import close_run
 from croc_annotate.candidates.models import Candidate
@@ -162,3 +163,46 @@ def test_another_secret_key_makes_what_was_kept_a_stranger(release, settings):
     stamp = PreparedResult.objects.get(name="board").stamp
     settings.SECRET_KEY = "another one, at least as long as the first one was, or longer"
     assert prepared.read(release, "board", stamp) is None
+
+
+def test_an_older_board_of_another_version_of_the_code_is_not_shown(
+    client, release, settings, monkeypatch
+):
+    """Its classes may lack what the pages show now: better to wait than to break."""
+    monkeypatch.setattr(prepared, "__version__", "0.0.1")
+    visit(client)
+    monkeypatch.undo()
+    cache.clear()
+    settings.CELERY_TASK_ALWAYS_EAGER = False
+    html = visit(client)
+    assert "a newer run is being counted" not in html
+    assert "Counting" in html
+
+
+def test_a_new_label_is_on_the_board_at_once(client, release):
+    visit(client)
+    MetricVersion.objects.filter(name="counting").update(label="Counting, renamed")
+    assert "Counting, renamed" in visit(client)
+
+
+def test_a_visitor_sees_the_last_board_also_while_the_broker_is_away(
+    client, release, settings, monkeypatch
+):
+    visit(client)
+    run = MetricRun.objects.get(metric__name="random")
+    close_run(run=run, state="done", n_scores=run.n_scores, n_missing=0)
+    cache.clear()
+
+    def away(*args):
+        raise OperationalError("connection refused")
+
+    settings.CELERY_TASK_ALWAYS_EAGER = False
+    monkeypatch.setattr(pages.prepare_board, "delay", away)
+    assert "a newer run is being counted" in visit(client)
+
+
+def test_a_board_that_was_kept_while_public_is_for_reviewers_only_once_it_is_not(client, release):
+    visit(client, release="small")
+    Release.objects.update(is_public=False)
+    response = client.get(reverse("benchmark:leaderboard"), {"release": "small"})
+    assert response.status_code == 403
