@@ -13,6 +13,8 @@ Row = dict[str, Any]
 _SERIES = {"krippendorff_alpha": "α", "gwet_ac1": "AC1", "raw_agreement": "raw"}
 # Accuracy of the raters behind the reference lines of the prevalence plot.
 _SKILLS = (0.8, 0.9, 0.95)
+# The most points that carry their names.
+_NAMED = 16
 
 
 def interval_chart(rows: Row) -> Row:
@@ -140,6 +142,8 @@ def skill_chart(rows: list[Row]) -> Row:
             "series": _("to talk to") if row["concerns"] else _("others"),
             "n": row["judgements"],
             "href": row.get("href"),
+            # Among many people only those to talk to are named; few are all named.
+            "unnamed": len(rows) > _NAMED and not row["concerns"],
         }
         for row in rows
         if row["sensitivity"]["value"] is not None and row["specificity"]["value"] is not None
@@ -185,7 +189,7 @@ def rules_chart(rows: list[Row]) -> Row:
 def pace_chart(counts: list[int], bin_ms: int) -> Row:
     """A person's answers by active time, in bins of ``bin_ms``."""
     return {
-        "x_label": _("Active seconds for one answer (longer ones are left out)"),
+        "x_label": _("Active seconds"),
         "format": ".1f",
         "bins": [
             {"x0": k * bin_ms / 1000, "x1": (k + 1) * bin_ms / 1000, "n": n}

@@ -126,7 +126,7 @@ def sight_of(item: Item, reviewer: User) -> Sight:
         text=item.text,
         other_text=item.other_text,
         same_side=list(siblings.filter(own)[:3]),
-        other_side=list(siblings.filter(~own)[:4]),
+        other_side=list(siblings.filter(~own)[:3]),
         remarks=remarks_on(item),
         first_decision=_first_decision(item, reviewer),
         revealed=seen,

@@ -11,6 +11,7 @@ import pytest
 from django.urls import reverse
 
 from croc_annotate.accounts.models import AuditEvent
+from croc_annotate.agreement import charts
 from croc_annotate.agreement.models import ReviewPolicy
 from croc_annotate.annotation.models import Judgement
 from tests.agreement.rows import judged_campaign
@@ -219,3 +220,18 @@ def test_charts_are_given_json_that_browsers_can_read(client, admin):
         body = get(client, page).content.decode()
         for part in body.split('type="application/json">')[1:]:
             json.loads(part.split("</script>")[0], parse_constant=lambda value: pytest.fail(value))
+
+
+@pytest.mark.parametrize(("people", "unnamed"), [(16, 0), (60, 58)])
+def test_among_many_people_the_skill_chart_names_those_to_talk_to(people, unnamed):
+    known = {"value": 0.9, "low": 0.8, "high": 0.95}
+    rows = [
+        {
+            "person": f"p{k}", "sensitivity": known, "specificity": known, "judgements": 100,
+            "concerns": [{"code": "pace"}] if k < 2 else [],
+        }
+        for k in range(people)
+    ]  # fmt: skip
+    points = charts.skill_chart(rows)["points"]
+    assert sum(point["unnamed"] for point in points) == unnamed
+    assert not any(point["unnamed"] for point in points[:2])

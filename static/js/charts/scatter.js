@@ -72,7 +72,8 @@ export function draw(context, data, title) {
   const room = (right - left) * 0.48;
   const place = (p) => ({ ...p, name: fit(p.label, room), px: x(p.x), py: y(p.y), ly: y(p.y) });
   const placed = known.map(place);
-  const candidates = placed.length <= 16 ? placed.filter((p) => !p.unnamed) : [];
+  const wanted = placed.filter((p) => !p.unnamed);
+  const candidates = wanted.length <= 16 ? wanted : [];
   spread(candidates, right);
   // A label far from its point, or on the axis, names the wrong thing: hovering tells it.
   const named = candidates.filter((p) => Math.abs(p.ly - p.py) <= 42 && p.ly < bottom - 4);
