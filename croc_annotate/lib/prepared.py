@@ -79,7 +79,8 @@ class Prepared(Generic[M]):
         self.sql = sql
         if prepares(db):
             numbers = {place: number for number, place in enumerate(_different(at), 1)}
-            self.sql = _with_literals(sql, params, [numbers.get(place) for place in at])
+            which = [None if place is None else numbers[place] for place in at]
+            self.sql = _with_literals(sql, params, which)
             # From here on each value is one parameter, and there are no others.
             self._at = list(numbers)
         self._reader: RowReader[M] = RowReader(compiler)
