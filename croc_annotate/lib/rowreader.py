@@ -2,7 +2,7 @@
 
 `Model.__init__` sets each field through its descriptor and sends two signals. For a row of the
 database nothing of that is needed where the model has neither an ``__init__`` of its own nor a
-listener: the values go into the instance as they are, which takes a fifth of the time. Columns
+listener: the values go into the instance as they are. Columns
 that were not read stay deferred, as always.
 """
 
