@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import time
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from django.core.files import File
 from django.core.files.storage import default_storage
@@ -26,13 +27,15 @@ from croc_annotate.releases.models import ExportState, Release, ReleaseExport
 from croc_annotate.releases.sealing import BrokenSealError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from datetime import datetime
 
     from croc_annotate.accounts.models import User
 
 # A worker that was killed says nothing: without a sign for so long, another may take over.
 SILENT = timedelta(minutes=5)
-_EVERY = 200
+# A sign of life comes this often, also while the archive is packed and sent to the store.
+_SIGN_EVERY_S = 10.0
 _NAMED = (
     ExportRefusedError, BadOptionsError, ChangedImageError, BrokenSealError, BusyError, OSError,
 )  # fmt: skip
@@ -99,35 +102,68 @@ def _claim(export_id: int, now: datetime) -> bool:
     return changed == 1
 
 
-def _make(export: ReleaseExport, work: Path) -> None:
-    done = 0
+class _Progress:
+    """Tells the database now and then how far an export is, and that its worker lives."""
 
-    def tick() -> None:
-        nonlocal done
-        done += 1
-        if done % _EVERY == 0:
-            ReleaseExport.objects.filter(pk=export.pk).update(
-                done=done, heartbeat_at=timezone.now()
+    def __init__(self, export_id: int) -> None:
+        self._export_id = export_id
+        self._told = time.monotonic()
+        self.done = 0
+
+    def tick(self) -> None:
+        """An image is done."""
+        self.done += 1
+        self.live()
+
+    def live(self) -> None:
+        """Something was done that is no image."""
+        if time.monotonic() - self._told >= _SIGN_EVERY_S:
+            ReleaseExport.objects.filter(pk=self._export_id).update(
+                done=self.done, heartbeat_at=timezone.now()
             )
+            self._told = time.monotonic()
 
+
+class _Watched(File):  # type: ignore[type-arg]
+    """A file that tells when it is read: sending many gigabytes to a store takes its time."""
+
+    def __init__(self, stream: BinaryIO, live: Callable[[], None]) -> None:
+        super().__init__(stream)
+        self._live = live
+
+    def chunks(self, chunk_size: int | None = None) -> Iterator[bytes]:
+        """The pieces that a folder's store writes."""
+        for chunk in super().chunks(chunk_size):
+            self._live()
+            yield chunk
+
+
+def _make(export: ReleaseExport, work: Path) -> None:
+    progress = _Progress(export.pk)
     options = ExportOptions.from_dict(export.options)
-    export_to_folder(release=export.release, target=work, options=options, force=True, tick=tick)
+    export_to_folder(
+        release=export.release, target=work, options=options, force=True, tick=progress.tick
+    )
     path = work.with_suffix(".tar")
-    size, sha256 = _pack(work, path, top=f"{export.release.name}-{export.release.version}")
+    top = f"{export.release.name}-{export.release.version}"
+    size, sha256 = _pack(work, path, top=top, live=progress.live)
     with path.open("rb") as stream:
-        name = default_storage.save(f"exports/{random_key()}.tar", File(stream))
+        name = default_storage.save(f"exports/{random_key()}.tar", _Watched(stream, progress.live))
     ReleaseExport.objects.filter(pk=export.pk).update(
-        state=ExportState.DONE, file=name, size=size, sha256=sha256, done=done,
+        state=ExportState.DONE, file=name, size=size, sha256=sha256, done=progress.done,
         finished_at=timezone.now(), error="",
     )  # fmt: skip
 
 
-def _pack(folder: Path, path: Path, *, top: str) -> tuple[int, str]:
+def _pack(folder: Path, path: Path, *, top: str, live: Callable[[], None]) -> tuple[int, str]:
     with path.open("wb") as stream:
         sink = HashedFile(stream)
         for file in sorted(item for item in folder.rglob("*") if item.is_file()):
             name = f"{top}/{file.relative_to(folder).as_posix()}"
             sink.write(tar_header(name, file.stat().st_size))
             tar_file(file, sink.write)
+            live()
         sink.write(end_of_tar())
-    return sink.size, sink.hexdigest()
+        digest = sink.hexdigest()
+        sink.finish()
+    return sink.size, digest

@@ -78,8 +78,6 @@ def run_freeze(*, freeze_id: int) -> bool:
     except Exception:
         _fail(freeze_id, "an unexpected error; the log of the worker has the details")
         raise
-    finally:
-        cache.delete(_key(freeze_id))
     return True
 
 
@@ -101,10 +99,14 @@ def _freeze(freeze_id: int) -> bool:
         cache.set(_key(freeze_id), STEPS.index(name), _SHOWN_SECONDS)
 
     wishes = {name: value for name, value in asked.options.items() if name != "campaign"}
-    release = freeze_release(
-        name=asked.name, version=asked.version, campaign=asked.campaign,
-        actor=asked.requested_by, step=step, **wishes,
-    )  # fmt: skip
+    try:
+        release = freeze_release(
+            name=asked.name, version=asked.version, campaign=asked.campaign,
+            actor=asked.requested_by, step=step, **wishes,
+        )  # fmt: skip
+    finally:
+        # Only by the one that froze: a second worker must not wipe the first one's progress.
+        cache.delete(_key(freeze_id))
     asked.state, asked.release, asked.finished_at = JobState.DONE, release, timezone.now()
     asked.save(update_fields=["state", "release", "finished_at"])
     return True

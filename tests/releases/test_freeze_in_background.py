@@ -166,6 +166,7 @@ def test_a_second_worker_leaves_a_running_freeze_alone(world, monkeypatch):
     thread.start()
     assert inside.wait(60)
     assert run_freeze(freeze_id=asked.pk) is False
+    assert steps_done(asked) == STEPS.index("seal"), "the second one wiped the first one's progress"
     go_on.set()
     thread.join()
     assert outcomes == [True]

@@ -7,6 +7,7 @@ import pytest
 from django.urls import reverse
 
 from croc_annotate.prompts.models import ContrastPair
+from croc_annotate.releases import downloads
 from croc_annotate.releases.comparing import compare_releases
 from croc_annotate.releases.downloads import request_export, run_export
 from croc_annotate.releases.export.options import ExportOptions
@@ -143,6 +144,30 @@ def test_an_export_is_made_once_by_two_workers(release):
     # Its worker has been silent for long: another takes over.
     assert run_export(export_id=export.pk) is True
     assert run_export(export_id=export.pk) is False
+
+
+def test_a_worker_that_packs_for_long_gives_signs_of_life(release, monkeypatch):
+    export = request_export(release=release, options=ExportOptions(), actor=None, now=NOW)
+    row = ReleaseExport.objects.filter(pk=export.pk)
+    pack, save, beats = downloads.tar_file, downloads.default_storage.save, []
+
+    def slow_pack(path, write):
+        row.update(heartbeat_at=NOW)
+        pack(path, write)
+
+    def slow_save(name, content):
+        beats.append(row.get().heartbeat_at)
+        row.update(heartbeat_at=NOW)
+        found = save(name, content)
+        beats.append(row.get().heartbeat_at)
+        return found
+
+    monkeypatch.setattr(downloads, "_SIGN_EVERY_S", 0.0)
+    monkeypatch.setattr(downloads, "tar_file", slow_pack)
+    monkeypatch.setattr(downloads.default_storage, "save", slow_save)
+    assert run_export(export_id=export.pk) is True
+    assert len(beats) == 2
+    assert all(beat > NOW for beat in beats), "a second click would have started a second worker"
 
 
 def test_a_failed_export_says_why_and_can_be_asked_for_again(client, admin, world, release):

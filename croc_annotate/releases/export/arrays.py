@@ -20,17 +20,34 @@ def table_of(rows: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.Table:
     """Rows as a table; a missing value is None."""
     import pyarrow as pa
 
-    arrays = [array_of([row[field.name] for row in rows], field.type) for field in schema]
-    return pa.Table.from_arrays(arrays, schema=schema)
+    columns = [column_of([row[field.name] for row in rows], field.type) for field in schema]
+    return pa.Table.from_arrays(columns, schema=schema)
 
 
-def array_of(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """One column: strings, bytes, numbers, timestamps (microseconds), or structs of them."""
+def column_of(values: Sequence[Any], kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
+    """One column. Images stay where they were read: a chunk each, for a common one is a copy."""
     import pyarrow as pa
 
     if pa.types.is_struct(kind):
-        parts = [array_of([value[field.name] for value in values], field.type) for field in kind]
-        return pa.StructArray.from_arrays(parts, fields=list(kind))
+        return pa.chunked_array([_image(value, kind) for value in values], kind)
+    return array_of(values, kind)
+
+
+def _image(value: dict[str, Any], kind: pa.StructType) -> pa.Array:
+    """One image cell on top of the very bytes that were read; both parts are there always."""
+    import pyarrow as pa
+
+    parts = [
+        pa.Array.from_buffers(field.type, 1, [None, *_variable([value[field.name]])])
+        for field in kind
+    ]
+    return pa.StructArray.from_arrays(parts, fields=list(kind))
+
+
+def array_of(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """One column of strings, bytes, numbers or timestamps (microseconds)."""
+    import pyarrow as pa
+
     valid = np.fromiter((value is not None for value in values), bool, len(values))
     missing = int(len(values) - valid.sum())
     bits = pa.py_buffer(np.packbits(valid, bitorder="little")) if missing else None
@@ -48,6 +65,7 @@ def _variable(values: Sequence[str | bytes | None]) -> list[pa.Buffer]:
     parts = [value.encode() if isinstance(value, str) else (value or b"") for value in values]
     ends = np.zeros(len(parts) + 1, np.int32)
     np.cumsum([len(part) for part in parts], out=ends[1:])
+    # Of a single part this is the part itself, not a copy.
     return [pa.py_buffer(ends), pa.py_buffer(b"".join(parts))]
 
 

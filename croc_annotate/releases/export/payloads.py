@@ -20,11 +20,14 @@ from croc_annotate.lib.imagefiles import rgb
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from concurrent.futures import Future
 
     from croc_annotate.releases.export.options import ExportOptions
     from croc_annotate.releases.records import ImageRecord
 
 _BATCH = 16
+# Images read ahead may take this much, so that threads do not idle while a row group is written.
+_AHEAD_BYTES = 8 * 1024 * 1024
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -85,7 +88,12 @@ class ImageLoader:
 
     def payloads(self, records: Iterable[ImageRecord]) -> Iterator[Payload]:
         """The images in order."""
-        return ordered_map(self.load, records, workers=self.workers)
+        return ordered_map(self.load, records, workers=self.workers, weigh=_largest)
+
+
+def _largest(record: ImageRecord) -> int:
+    """Bytes that an image hardly exceeds: its pixels without any compression."""
+    return 3 * record.width * record.height
 
 
 def _batches(records: Iterable[ImageRecord]) -> Iterator[list[ImageRecord]]:
@@ -95,24 +103,33 @@ def _batches(records: Iterable[ImageRecord]) -> Iterator[list[ImageRecord]]:
 
 
 def ordered_map(
-    function: Callable[[Item], Result], items: Iterable[Item], *, workers: int
+    function: Callable[[Item], Result],
+    items: Iterable[Item],
+    *,
+    workers: int,
+    weigh: Callable[[Item], int] = lambda item: _AHEAD_BYTES,
 ) -> Iterator[Result]:
-    """``map`` in threads that looks only a few items ahead."""
+    """``map`` in threads that looks two items a thread ahead, or as far as the weights allow."""
     if workers == 1:
         yield from map(function, items)
         return
-    waiting: deque[object] = deque()
+    waiting: deque[tuple[Future[Result], int]] = deque()
+    held = 0
     with ThreadPoolExecutor(workers, thread_name_prefix="export") as pool:
         try:
             for item in items:
-                waiting.append(pool.submit(function, item))
-                if len(waiting) >= 2 * workers:
-                    yield waiting.popleft().result()  # type: ignore[attr-defined]
+                weight = weigh(item)
+                waiting.append((pool.submit(function, item), weight))
+                held += weight
+                while len(waiting) >= 2 * workers and held >= _AHEAD_BYTES:
+                    future, weight = waiting.popleft()
+                    held -= weight
+                    yield future.result()
             while waiting:
-                yield waiting.popleft().result()  # type: ignore[attr-defined]
+                yield waiting.popleft()[0].result()
         finally:
-            for future in waiting:
-                future.cancel()  # type: ignore[attr-defined]
+            for future, _ in waiting:
+                future.cancel()
 
 
 def exported_format(record: ImageRecord, options: ExportOptions) -> str:

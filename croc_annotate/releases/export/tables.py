@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ROWS = 4_000
 GROUP_ROWS = 100
 # Readers take a row group into memory whole; the limit is 32 MB, our own peak is what we save.
-GROUP_BYTES = 4 * 1024 * 1024
+GROUP_BYTES = 8 * 1024 * 1024
 SHARD_BYTES = 480 * 1024 * 1024
 
 
@@ -85,8 +85,8 @@ def _write_shard(
     """Fill one shard; return the first image of the next one, or None at the end."""
     size = 0
     images_repeat = "question" in schema.names
-    # The dictionary of repeated images is a copy of the group.
-    limit = GROUP_BYTES // 2 if images_repeat else GROUP_BYTES
+    # The dictionary of repeated images is a copy of the group, and its page another.
+    limit = GROUP_BYTES // 4 if images_repeat else GROUP_BYTES
     with _writer(sink, schema, images_repeat=images_repeat) as writer:
         group: list[dict[str, Any]] = []
         held = 0
@@ -118,7 +118,7 @@ def _writer(sink: HashedFile, schema: pa.Schema, *, images_repeat: bool) -> Any:
         write_statistics=leaves,
         # Two questions about one image store it once; the limit is above the group's size.
         use_dictionary=[*leaves, "image.path", *(["image.bytes"] if images_repeat else [])],
-        dictionary_pagesize_limit=2 * GROUP_BYTES,
+        dictionary_pagesize_limit=GROUP_BYTES,
     )
 
 

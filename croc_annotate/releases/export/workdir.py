@@ -12,6 +12,8 @@ import hashlib
 import json
 import os
 import shutil
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
@@ -20,10 +22,14 @@ from croc_annotate.lib.atomic import fsync_folder, publish_folder, refuse_existi
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from concurrent.futures import Future
     from pathlib import Path
 
 _JOURNAL = ".journal"
 _CHUNK = 1024 * 1024
+# From this size on a piece is worth a thread; so many of them may wait for it in memory.
+_LARGE = 64 * 1024
+_HASHED_LATER = 4
 
 
 class BusyError(RuntimeError):
@@ -42,20 +48,42 @@ class Entry:
 
 
 class HashedFile:
-    """A file that is hashed while it is written; never sought, so that the hash is right."""
+    """A file that is hashed while it is written; never sought, so that the hash is right.
+
+    Large pieces are hashed in a thread of its own, beside the writing; ``hexdigest`` waits for it.
+    """
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
         self._digest = hashlib.sha256()
+        self._thread: ThreadPoolExecutor | None = None
+        self._hashing: deque[Future[None]] = deque()
+        self._small = bytearray()
         self.size = 0
         self.rows = 0
         self.closed = False
 
     def write(self, data: bytes | bytearray | memoryview) -> int:
         """Append ``data``."""
-        self._digest.update(data)
         self.size += len(data)
+        # Only ``bytes`` are sure to stay as they are until the thread comes to them.
+        if len(data) >= _LARGE and isinstance(data, bytes):
+            self._hash(data)
+        else:
+            self._small += data
+            if len(self._small) >= _LARGE:
+                self._hash(b"")
         return self._stream.write(data)
+
+    def _hash(self, data: bytes) -> None:
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="hash")
+        for piece in (bytes(self._small), data):
+            if piece:
+                self._hashing.append(self._thread.submit(self._digest.update, piece))
+        self._small = bytearray()
+        while len(self._hashing) > _HASHED_LATER:
+            self._hashing.popleft().result()
 
     def tell(self) -> int:
         """Bytes written so far."""
@@ -67,6 +95,11 @@ class HashedFile:
 
     def close(self) -> None:
         """Writers close their sink; the file itself is closed by its owner."""
+
+    def finish(self) -> None:
+        """End the thread; nothing can be written after it."""
+        if self._thread is not None:
+            self._thread.shutdown(wait=True)
 
     def readable(self) -> bool:
         """It is written only."""
@@ -82,6 +115,10 @@ class HashedFile:
 
     def hexdigest(self) -> str:
         """SHA-256 of what was written."""
+        while self._hashing:
+            self._hashing.popleft().result()
+        self._digest.update(self._small)
+        self._small = bytearray()
         return self._digest.hexdigest()
 
 
@@ -137,8 +174,12 @@ class WorkFolder:
         """Write one file through the yielded sink and note it; set ``rows`` on the sink."""
         with self.place(path).open("wb") as stream:
             sink = HashedFile(stream)
-            yield sink
-        self.add(Entry(path, sink.size, sink.hexdigest(), sink.rows))
+            try:
+                yield sink
+                digest = sink.hexdigest()
+            finally:
+                sink.finish()
+        self.add(Entry(path, sink.size, digest, sink.rows))
 
     def put(self, path: str, data: bytes, *, rows: int = 0) -> Entry:
         """Write one small file whole, or keep it if it is there."""
