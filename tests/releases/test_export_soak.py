@@ -15,5 +15,10 @@ def test_memory_stays_under_the_limit_at_240_000_images(tmp_path):
     world = World(tmp_path)
     # Small pictures: the number of rows is the question, not the number of bytes.
     world.build(ROWS, 32)
-    peaks = {name: world.export(name).megabytes for name in FORMATS}
+    peaks = {}
+    for name in FORMATS:
+        done = world.export(name)
+        peaks[name] = done.megabytes
+        # With ``-s``: how far it is.
+        print(f"{name}: {done.seconds:.0f} s, {done.megabytes:.0f} MB", flush=True)
     assert max(peaks.values()) < MEMORY_LIMIT_MB, peaks
