@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from django.db.models import Q
 from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
-from rest_framework.authentication import BaseAuthentication, get_authorization_header
+from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
 from rest_framework.permissions import SAFE_METHODS
 
@@ -75,18 +75,18 @@ def token_of(request: HttpRequest) -> ApiToken | None:
     return found
 
 
-def _bearer(request: HttpRequest | Request) -> list[bytes] | None:
+def _bearer(request: HttpRequest) -> list[str] | None:
     """The words after ``Bearer``; None where the header is another or missing."""
-    parts: list[bytes] = get_authorization_header(request).split()
-    return parts[1:] if parts and parts[0].lower() == b"bearer" else None
+    parts = str(request.META.get("HTTP_AUTHORIZATION", "")).split()
+    return parts[1:] if parts and parts[0].lower() == "bearer" else None
 
 
-def _look_up(words: list[bytes] | None) -> ApiToken | None:
+def _look_up(words: list[str] | None) -> ApiToken | None:
     if not words or len(words) != 1:
         return None
     return (
         ApiToken.objects.select_related("user")
-        .filter(sha256=sha256_text(words[0].decode("latin-1")), revoked_at=None)
+        .filter(sha256=sha256_text(words[0]), revoked_at=None)
         .filter(Q(expires_at=None) | Q(expires_at__gt=timezone.now()), user__is_active=True)
         .first()
     )
@@ -97,7 +97,7 @@ class TokenAuthentication(BaseAuthentication):
 
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
         """Return who holds the token; None where there is no bearer token."""
-        words = _bearer(request)
+        words = _bearer(request._request)
         if words is None:
             return None
         if len(words) != 1:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import tarfile
 import tempfile
 from pathlib import Path
@@ -50,6 +51,8 @@ LEFT_OUT = {
     "axes.accesslog",
     "axes.accessfailurelog",
     "axes.accessattemptexpiration",
+    # Made again when it is asked for; a row without its file could never be downloaded.
+    "releases.releaseexport",
     # Computed again when it is asked for; and it is unpickled, which no file from elsewhere may be.
     "benchmark.preparedresult",
 }
@@ -142,16 +145,22 @@ def _applied() -> list[list[str]]:
 
 
 def write_backup(*, path: Path, with_images: bool) -> dict[str, Any]:
-    """Write a backup to ``path`` (which must not exist) and return its manifest.
+    """Write a backup to ``path`` (which must not exist), readable by its owner only; its manifest.
 
     All tables are read in one repeatable-read transaction on PostgreSQL, so that a backup of a
     running site is of one moment.
     """
     if path.exists():
         raise BackupError(f"{path} exists: choose another name, an old backup is never replaced.")
-    temporary = path.with_name(path.name + ".part")
+    # mkstemp: for its owner only from the first byte on, whatever the umask, and nobody else's.
+    number, name = tempfile.mkstemp(prefix=f".{path.name}-", suffix=".part", dir=path.parent)
+    temporary = Path(name)
     try:
-        with tarfile.open(temporary, "w") as archive, transaction.atomic():
+        with (
+            os.fdopen(number, "wb") as file,
+            tarfile.open(fileobj=file, mode="w") as archive,
+            transaction.atomic(),
+        ):
             if connection.vendor == "postgresql":
                 with connection.cursor() as cursor:
                     cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")

@@ -50,7 +50,9 @@ def tasks_waiting() -> dict[str, int]:
         return {}
     prefix = str(settings.CELERY_BROKER_TRANSPORT_OPTIONS["global_keyprefix"])
     try:
-        with redis.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=3) as broker:
+        with redis.Redis.from_url(
+            settings.REDIS_URL, socket_connect_timeout=3, socket_timeout=3
+        ) as broker:
             return {queue: int(broker.llen(prefix + queue)) for queue in QUEUES}
     except redis.exceptions.RedisError:
         return {}

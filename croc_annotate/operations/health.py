@@ -75,7 +75,7 @@ def check_broker() -> Finding:
     if not settings.REDIS_URL:
         return Finding("broker", OK, "none set: tasks run in the process that asks")
     try:
-        redis.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=3).ping()
+        redis.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=3, socket_timeout=3).ping()
     except redis.exceptions.RedisError as error:
         return Finding("broker", ERROR, str(error), "Start Redis, or correct REDIS_URL.")
     return Finding("broker", OK, "Redis answers")

@@ -24,6 +24,7 @@ from django.utils import timezone
 
 from croc_annotate.accounts.models import ApiToken, OidcIdentity, PlatformIdentity, User
 from croc_annotate.accounts.services import record_audit
+from croc_annotate.agreement.models import Adjudication
 from croc_annotate.annotation.models import Assignment, Flag, Judgement, Submission
 
 if TYPE_CHECKING:
@@ -157,6 +158,7 @@ def _forget_sign_ins(user: User) -> None:
 def _clear_remarks(user: User) -> None:
     for model in (Judgement, Assignment, Flag):
         model._base_manager.filter(annotator=user).exclude(remark="").update(remark="")
+    Adjudication.objects.filter(reviewer=user).exclude(note="").update(note="")
 
 
 def _clear_account(user: User) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 
 import pytest
 import time_machine
@@ -13,6 +14,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from redis.exceptions import ConnectionError as RedisDownError
 
+from croc_annotate import settings as settings_module
+from croc_annotate.accounts.rate_limits import Bucket, count
 from croc_annotate.accounts.tokens import create_token
 from croc_annotate.lib.addresses import client_address, client_network
 from tests.factories import make_user
@@ -161,8 +164,21 @@ def test_a_cache_that_is_down_lets_everybody_through(client, monkeypatch):
     assert set(statuses(client, "/releases/", 6)) == {200}
 
 
+def test_a_redis_that_says_nothing_holds_nobody_up(settings):
+    """It accepts and never answers, as on a machine that ran out of memory."""
+    assert settings_module.CACHES["default"]["OPTIONS"]["socket_timeout"] == 1
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        address = f"redis://127.0.0.1:{silent.getsockname()[1]}/0"
+        usual = settings.CACHES
+        settings.CACHES = {"default": {**settings_module.CACHES["default"], "LOCATION": address}}
+        assert count(Bucket("visitors", "198.51.100.1", 3), now=0.0) == 0
+        settings.CACHES = usual  # the fixture empties it
+
+
 @pytest.mark.parametrize(
-    ("count", "header", "expected"),
+    ("proxies", "header", "expected"),
     [
         (0, "198.51.100.1", "10.0.0.1"),
         (1, "198.51.100.1", "198.51.100.1"),
@@ -175,8 +191,8 @@ def test_a_cache_that_is_down_lets_everybody_through(client, monkeypatch):
         (1, "", "10.0.0.1"),
     ],
 )
-def test_only_what_our_proxies_wrote_is_believed(settings, count, header, expected):
-    settings.PROXY_COUNT = count
+def test_only_what_our_proxies_wrote_is_believed(settings, proxies, header, expected):
+    settings.PROXY_COUNT = proxies
     request = RequestFactory().get("/", REMOTE_ADDR="10.0.0.1", headers={"X-Forwarded-For": header})
     assert client_address(request) == expected
 

@@ -8,9 +8,9 @@ import json
 import re
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -123,6 +123,7 @@ def running_study(
 ) -> Iterator[Study]:
     """Start everything with a campaign of this size; end everything afterwards."""
     try:
+        print(f"\nmaking a study of {candidates:,} candidates", flush=True)
         topology.prepare()
         made = subprocess.run(
             [sys.executable, "-m", "tests.benchmarks.queue_world", "--candidates", str(candidates),
@@ -152,8 +153,9 @@ class Fault:
     began: float = 0.0
     ended: float = 0.0
 
-    def happen(self, study: Study) -> None:
-        """Go wrong, and note when."""
+    def happen(self, study: Study, *, after: float) -> None:
+        """Go wrong so many seconds from now, and note when."""
+        time.sleep(after)
         self.began = time.perf_counter()
         self.act(study)
         self.ended = time.perf_counter()
@@ -167,11 +169,15 @@ def judge_through(
     Whatever happened: every answer sent is stored once, no item got too many, the queue's books
     agree, and the site is ready by itself.
     """
+    print(f"\n{people} people judge for {seconds:g} s; {fault.name}", flush=True)
     process = study.judge(seconds=seconds, think=think, people=people)
-    timer = threading.Timer(seconds / 4, fault.happen, [study])
-    timer.start()
-    out, _ = process.communicate(timeout=seconds + 120)
-    timer.join()
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            happening = pool.submit(fault.happen, study, after=seconds / 4)
+            out, _ = process.communicate(timeout=seconds + 120)
+            happening.result()  # a fault that could not happen is no proof
+    finally:
+        process.kill()  # nothing where it has ended
     assert process.returncode == 0
     report: dict[str, Any] = json.loads(out)
     keys = report.pop("keys")

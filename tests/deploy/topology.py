@@ -7,6 +7,7 @@ S3-compatible store.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -264,8 +265,11 @@ class Topology:
 
     def stop(self) -> None:
         """End everything and drop the database."""
-        for name in list(self.processes):
-            self.kill(name, signal.SIGTERM if name == "nginx" else signal.SIGKILL)
-        self.redis.stop()
-        self.postgres.stop()
-        shutil.rmtree(self.temporary, ignore_errors=True)
+        with contextlib.ExitStack() as ends:  # each, whatever becomes of the others
+            ends.callback(shutil.rmtree, self.temporary, ignore_errors=True)
+            ends.callback(self.postgres.stop)
+            ends.callback(self.redis.stop)
+            for name in list(self.processes):
+                ends.callback(
+                    self.kill, name, signal.SIGKILL if name != "nginx" else signal.SIGTERM
+                )

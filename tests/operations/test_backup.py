@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import tarfile
 from pathlib import Path
 
@@ -41,6 +42,19 @@ def test_a_backup_restores_into_an_empty_database_row_by_row(work, tmp_path: Pat
     assert {m._meta.label_lower: _table_hash(m) for m in tables()} == work
     # Sequences go on where the rows end.
     assert make_user().pk > User.objects.order_by("pk").first().pk
+
+
+def test_a_backup_is_for_its_owner_only_and_leaves_nothing_beside_it(work, tmp_path: Path):
+    """It holds names and the hashes of passwords; the usual umask lets everybody read."""
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    before = os.umask(0o022)
+    try:
+        call_command("backup", folder / "b.tar")
+    finally:
+        os.umask(before)
+    assert (folder / "b.tar").stat().st_mode & 0o077 == 0
+    assert [path.name for path in folder.iterdir()] == ["b.tar"]
 
 
 def test_images_travel_with_the_rows_on_request(work, tmp_path: Path, settings):

@@ -19,6 +19,8 @@ from django.utils import timezone
 
 from croc_annotate.accounts.models import AuditEvent, OidcIdentity, PlatformIdentity, User
 from croc_annotate.accounts.tokens import create_token
+from croc_annotate.agreement.models import Adjudication
+from croc_annotate.agreement.reviewing import adjudicate
 from croc_annotate.annotation.models import (
     CampaignState,
     Judgement,
@@ -132,6 +134,18 @@ def test_a_pseudonymised_person_leaves_no_trace_but_their_judgements(maria, caps
 def test_remarks_stay_unless_asked_for(maria):
     call_command("pseudonymise_person", "maria", "--yes")
     assert Judgement.objects.filter(annotator=maria, remark="Call maria").exists()
+
+
+def test_the_notes_of_a_reviewer_are_remarks_too(maria):
+    item = Judgement.objects.filter(annotator=maria).first().item
+    maria.role = "reviewer"
+    maria.save()
+    adjudicate(
+        item=item, reviewer=maria, verdict="accept", reason="clear", note="Ask maria",
+        now=timezone.now(),
+    )  # fmt: skip
+    call_command("pseudonymise_person", "maria", "--yes", "--with-remarks")
+    assert [row.note for row in Adjudication.objects.all()] == [""]
 
 
 def test_a_pseudonymised_person_is_signed_out_and_cannot_return(maria):
