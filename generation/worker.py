@@ -36,10 +36,11 @@ from generation.streak import Streak, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from concurrent.futures import Future
 
     from croc_annotate.candidates.models import Candidate, Generator
     from generation.finishing import Finished
-    from generation.pipeline import Pipeline
+    from generation.pipeline import Outcome, Pipeline
 
 logger = logging.getLogger(__name__)
 
@@ -169,9 +170,11 @@ class Worker:
     def _finished(self, handed: _Handed) -> Iterator[tuple[Candidate, Finished]]:
         """Candidates with what became of them; encoding runs beside the device."""
         by_seed = {candidate.seed: candidate for candidate in handed.claim.candidates}
-        encode = partial(
-            self._encoders.submit, finish, text=handed.batch.text, shared=self._shared_provenance()
-        )
+        text, shared = handed.batch.text, self._shared_provenance()
+
+        def encode(outcome: Outcome) -> Future[Finished]:
+            return self._encoders.submit(finish, outcome, text=text, shared=shared)
+
         for result in handed.batch.results(encode):
             yield by_seed[result.seed], result
 
@@ -187,8 +190,10 @@ class Worker:
             else:
                 self._unfinished.end()
                 return True
-        unforeseen = isinstance(result, Unfinished)
-        reason = self._unfinished.meet(result.error) if unforeseen else result.reason
+        if isinstance(result, Unfinished):
+            reason = self._unfinished.meet(result.error)
+        else:
+            reason = result.reason
         patiently(partial(fail_candidate, candidate=candidate, reason=reason, claim=token))
         return False
 
