@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from django.db import connection
 
 from croc_annotate.agreement.models import ItemConsensus
+from croc_annotate.lib.analyse import MANY, analyse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 # Items that are compared and written together: memory does not grow with the campaign.
 _BLOCK = 20_000
-_MANY = 10_000
 _FIELDS = (
     "state", "verified_by", "n_accept", "n_reject", "n_unsure", "posterior", "complete",
 )  # fmt: skip
@@ -41,10 +40,9 @@ def store_consensus(campaign: Campaign, table: ConsensusTable, *, begun: datetim
             update_fields=list(_FIELDS),
         )
         written += len(changed)
-    if written >= _MANY and connection.vendor == "postgresql":
+    if written >= MANY:
         # Until it knows how many rows there are, the planner reads all of them for each page.
-        with connection.cursor() as cursor:
-            cursor.execute(f'ANALYZE "{ItemConsensus._meta.db_table}"')
+        analyse(ItemConsensus)
     return written
 
 

@@ -24,6 +24,7 @@ from croc_annotate.annotation.models import (
 from croc_annotate.annotation.ordering import Entry, arrange, reachable_distance
 from croc_annotate.annotation.redundancy import Tally, needed
 from croc_annotate.candidates.models import Candidate
+from croc_annotate.lib.analyse import MANY, analyse
 from croc_annotate.lib.hashing import sha256_text, stable_unit
 from croc_annotate.prompts.models import ContrastPair
 
@@ -89,6 +90,9 @@ def open_items(*, campaign: Campaign, now: datetime | None = None) -> int:
         )
         for part in _chunks(rows):
             Item.objects.bulk_create(part)
+        if len(new) >= MANY:
+            # A plan that was kept while the table was small reads all of it for each claim.
+            analyse(Item)
     return len(new)
 
 

@@ -128,3 +128,12 @@ def test_a_claim_reads_a_few_rows_of_the_queue_also_in_a_small_campaign():
     assert not [node for node in nodes if "Sort" in node["Node Type"]]
     [queue] = [node for node in nodes if node.get("Relation Name") == "annotation_item"]
     assert queue["Actual Rows"] <= 10
+
+
+def test_the_planner_knows_a_queue_that_has_just_been_opened():
+    """What is prepared keeps its plan, which for an empty queue is to read all of it."""
+    campaign = make_open_campaign(pairs=40, seeds=25)
+    with connection.cursor() as cursor:
+        cursor.execute("select reltuples from pg_class where relname = 'annotation_item'")
+        [known] = cursor.fetchone()
+    assert known >= campaign.items.count() == 2_000
