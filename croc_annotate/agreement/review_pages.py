@@ -268,6 +268,7 @@ def _act_on_many(values: Context, pks: list[int], actor: User, campaign: Campaig
         verdict=values["verdict"],
         reason=values["reason"],
         note=values["note"],
+        second_wanted=values["second_wanted"] or None,
     )
 
 

@@ -204,6 +204,7 @@ def decide_many(
     verdict: str,
     reason: str,
     note: str,
+    second_wanted: bool | None = None,
     now: datetime | None = None,
 ) -> int:
     """Give many items one verdict; all or none. Returns how many."""
@@ -213,7 +214,7 @@ def decide_many(
     for item in items:
         adjudicate(
             item=item, reviewer=reviewer, verdict=verdict, reason=reason, note=note, blind=False,
-            now=now,
+            second_wanted=second_wanted, now=now,
         )  # fmt: skip
     campaign = items[0].campaign
     _audit(

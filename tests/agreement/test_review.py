@@ -416,3 +416,13 @@ def test_the_wall_of_images_is_no_way_around_the_blind_either(client, reviewer):
     assert weak in hidden()
     post(client, "decide", judged.items[2], verdict="accept", reason="clear")
     assert weak not in hidden()
+
+
+def test_a_second_reviewer_can_be_asked_for_many_at_once(client, reviewer):
+    judged = disputed(2)
+    url = reverse("agreement:bulk") + f"?campaign={judged.campaign.slug}"
+    token = client.get(url).context["act_form"].initial["token"]
+    values = {"act": "decide", "verdict": "reject", "reason": "clear", "token": token}
+    client.post(url, {**values, "second_wanted": "on"})
+    assert Adjudication.objects.waiting_for_second().count() == 2
+    assert not Adjudication.objects.in_force().exists()
