@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from croc_annotate.benchmark.comparisons import Difference, all_differences, letter_groups
+from croc_annotate.benchmark.comparisons import (
+    ALPHA,
+    Difference,
+    all_differences,
+    letter_groups,
+    smallest_adjusted_p,
+)
 from croc_annotate.benchmark.intervals import AVERAGE, DRAWS, SEED, Bootstrap, Bounds, bootstrap
 from croc_annotate.benchmark.results import MetricResult, evaluate_all, metric_result
 
@@ -54,6 +60,12 @@ class Board:
     """When it was computed. Shown; in no file, for equal boards give equal files."""
     outdated: bool = False
     """A run that is not on it has ended since."""
+
+    @property
+    def too_many_to_tell(self) -> bool:
+        """True if no difference could be significant after the correction: more metrics than the draws bear."""
+        least = smallest_adjusted_p(len(self.differences), self.bootstrap.n_draws)
+        return bool(self.differences) and least > ALPHA
 
     def entry(self, name: str) -> Entry:
         """The entry of this name; raises KeyError."""
@@ -120,6 +132,7 @@ def board_json(board: Board) -> dict[str, Any]:
         "categories": list(board.layout.categories),
         "generators": list(board.layout.generators),
         "bootstrap": {"draws": board.bootstrap.n_draws, "seed": board.bootstrap.seed},
+        "too_many_to_tell": board.too_many_to_tell,
         "metrics": {entry.name: entry_json(entry) for entry in board.entries},
         "differences": [
             {

@@ -55,6 +55,14 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
+def smallest_adjusted_p(comparisons: int, draws: int) -> float:
+    """The least p that any difference can have: one tail empty but for its +1, and first in Holm's order.
+
+    Above `ALPHA` nothing can be told apart, however clear: with 10,000 draws from 23 metrics on.
+    """
+    return min(1.0, comparisons * 2.0 / (draws + 1))
+
+
 def all_differences(values: Mapping[str, float], draws: Mapping[str, Floats]) -> list[Difference]:
     """Every pair of metrics, corrected over all of these pairs; higher value first."""
     ranked = sorted(values, key=lambda name: (-values[name], name))

@@ -44,6 +44,11 @@ def text(board: Board, *, title: str) -> str:
         f"Accuracy 0…1, ties: {board.policy.ties}, missing: {board.policy.missing}. "
         "n: pairs in each direction. Metrics that share a letter cannot be told apart.",
     ]
+    if board.too_many_to_tell:
+        lines.append(
+            f"With {len(board.differences):,} pairs of metrics and {board.bootstrap.n_draws:,} draws "
+            "no difference can reach 5 % after Holm's correction: the letters say nothing here."
+        )
     reasons = {e.bounds[AVERAGE]["overall"].reason for e in board.entries}
     lines += [f"Interval: {reason}." for reason in sorted(reasons - {""})]
     return "\n".join(lines) + "\n"

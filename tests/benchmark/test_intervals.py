@@ -11,10 +11,18 @@ from statsmodels.stats.multitest import multipletests
 
 from croc_annotate.benchmark.board import build_board
 from croc_annotate.benchmark.comparing import compare_entries
-from croc_annotate.benchmark.comparisons import Difference, holm, letter_groups, paired_p
+from croc_annotate.benchmark.comparisons import (
+    ALPHA,
+    Difference,
+    holm,
+    letter_groups,
+    paired_p,
+    smallest_adjusted_p,
+)
 from croc_annotate.benchmark.intervals import bootstrap, interval_of
 from croc_annotate.benchmark.layout import Layout, Side
 from croc_annotate.benchmark.protocol import Policy
+from croc_annotate.benchmark.render import text
 from croc_annotate.lib.components import connected_components
 from tests.benchmark.layouts import build
 
@@ -155,6 +163,15 @@ def test_p_is_twice_the_smaller_tail_with_one_added():
     assert paired_p(np.array([0.0] * 9)) == 1.0
 
 
+def test_with_very_many_metrics_no_difference_however_clear_can_be_told():
+    clearest = paired_p(np.full(10_000, 1.0))
+    for metrics, bearable in ((22, True), (23, False)):
+        pairs = metrics * (metrics - 1) // 2
+        least = smallest_adjusted_p(pairs, 10_000)
+        assert least == pytest.approx(holm([clearest] * pairs)[0])
+        assert (least <= ALPHA) == bearable
+
+
 def test_false_alarms_are_as_rare_as_stated():
     """Two metrics without any difference are called different in about 5 % of the rounds."""
     rng = np.random.default_rng(21)
@@ -235,3 +252,24 @@ def test_a_metric_with_too_few_pairs_is_not_tested_and_gets_no_letter():
     assert board.entry("sparse").group == ""
     assert {(d.first, d.second) for d in board.differences} == {("strong", "weak")}
     assert (board.entry("strong").group, board.entry("weak").group) == ("a", "b")
+
+
+def test_a_board_of_too_many_metrics_says_that_its_groups_say_nothing():
+    layout, _ = build([([(1.0, 0.0)], [(1.0, 0.0)])] * 12)
+    scores = {}
+    for number in range(24):  # each right on another share of the pairs
+        _, scores[f"m{number:02}"] = build(
+            [
+                ([(1.0, 0.0)], [(1.0, 0.0)]) if (i * 7 + number) % 24 < 12 else ([(0.0, 1.0)],) * 2
+                for i in range(12)
+            ]
+        )
+    board = build_board(layout, scores, policy=Policy(), draws=10_000)
+    assert len(board.differences) == 276
+    assert board.too_many_to_tell
+    assert "276 pairs of metrics and 10,000 draws no difference can reach 5 %" in text(
+        board, title="t"
+    )
+    few = build_board(layout, {n: scores[n] for n in ("m00", "m12")}, policy=Policy(), draws=100)
+    assert few.differences
+    assert not few.too_many_to_tell
