@@ -47,7 +47,9 @@ def browse(request: HttpRequest) -> HttpResponseBase:
     form = BrowseForm(request.GET)
     wanted = form.cleaned_data if form.is_valid() else {}
     wall = Wall(filter_candidates(Candidate.objects.all(), wanted))
-    page = Paginator(wall, _PAGE).get_page(request.GET.get("page"))
+    # The stubs want all of a list; a paginator only counts and slices.
+    pages: Paginator[Candidate] = Paginator(wall, _PAGE)  # type: ignore[arg-type]
+    page = pages.get_page(request.GET.get("page"))
     filtered = any(value not in (None, "") for value in wanted.values())
     return render(
         request,
