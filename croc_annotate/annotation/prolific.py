@@ -57,9 +57,10 @@ class PlatformClient:
         if urlsplit(address)[:2] != urlsplit(self._url)[:2]:
             raise PlatformError("The platform named a page on another host.")
         request = urllib.request.Request(  # noqa: S310  # scheme and host are the configured ones
-            address,
-            headers={"Authorization": f"Token {self._token}", "Accept": "application/json"},
+            address, headers={"Accept": "application/json"}
         )
+        # Not to where a redirect leads: that may be another host.
+        request.add_unredirected_header("Authorization", f"Token {self._token}")
         try:
             with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as answer:  # noqa: S310  # as above
                 found = json.load(answer)

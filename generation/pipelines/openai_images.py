@@ -156,8 +156,10 @@ class OpenAIImages:
         request = urllib.request.Request(  # noqa: S310 - scheme checked in load()
             self.url,
             data=json.dumps(self._body(text)).encode(),
-            headers={"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"},
+            headers={"Content-Type": "application/json"},
         )
+        # Not to where a redirect leads: that may be another host.
+        request.add_unredirected_header("Authorization", f"Bearer {self._key}")
         try:
             with urllib.request.urlopen(request, timeout=self.spec.settings.timeout) as reply:  # noqa: S310 - as above
                 return reply.status, json.loads(reply.read(_LARGEST_ANSWER)), dict(reply.headers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
@@ -18,6 +19,7 @@ from croc_annotate.annotation.prolific import signature
 from croc_annotate.annotation.services import publish_consent_text, publish_guideline
 from tests.annotation.test_gold_and_training import add_known
 from tests.annotation.world import later, make_open_campaign
+from tests.elsewhere import elsewhere
 
 pytestmark = pytest.mark.django_db
 PID, STUDY = "5f0c3a1be4b0aa0001e5pid1", "60d9study00001"
@@ -298,9 +300,15 @@ class Platform(BaseHTTPRequestHandler):
 
     states: dict[str, str] = {}
     seen: list[str] = []
+    leads_to = ""
 
     def do_GET(self) -> None:
         type(self).seen.append(self.headers.get("Authorization", ""))
+        if self.leads_to:
+            self.send_response(302)
+            self.send_header("Location", self.leads_to)
+            self.end_headers()
+            return
         if self.headers.get("Authorization") != "Token key-for-tests":
             self._send(401, {"error": "no"})
             return
@@ -324,7 +332,7 @@ class Platform(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def platform(settings):
-    Platform.states, Platform.seen = {}, []
+    Platform.states, Platform.seen, Platform.leads_to = {}, [], ""
     server = HTTPServer(("127.0.0.1", 0), Platform)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -350,6 +358,15 @@ def test_states_are_mirrored_from_the_platform_and_a_final_one_stays(study, plat
     assert states == {"sess1": "APPROVED", "sess2": "RETURNED"}
     assert Assignment.objects.filter(state="leased").count() == 0
     assert first.reply.status_code == 302
+
+
+def test_the_platforms_key_is_not_sent_to_where_a_redirect_leads(study, platform):
+    with elsewhere() as other:
+        platform.leads_to = other.url
+        with suppress(CommandError):
+            call_command("mirror_studies")
+    assert platform.seen == ["Token key-for-tests"]
+    assert ["authorization" in headers for headers in other.headers] == [False]
 
 
 def test_platform_errors_are_told_without_key_or_id(study, platform, settings):

@@ -8,6 +8,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -17,6 +18,7 @@ from croc_annotate.candidates.models import Candidate, Generator
 from croc_annotate.candidates.storage import read_file
 from generation.pipelines import openai_images
 from tests import factories
+from tests.elsewhere import elsewhere
 from tests.generation.fakes import noise
 
 pytestmark = pytest.mark.django_db
@@ -285,3 +287,15 @@ def test_what_dead_workers_may_have_been_billed_for_counts_as_spent(service: Ser
     with pytest.raises(CommandError, match=r"max_spend of 0\.20"):
         generate("1-10")
     assert len(service.asked) == 2
+
+
+def test_the_key_is_not_sent_to_where_a_redirect_leads(
+    service: Service, slept: list[float]
+) -> None:
+    make_generator(service)
+    with elsewhere() as other:
+        service.script = [(302, {"Location": other.url}, {})]
+        with suppress(CommandError):
+            generate()
+    assert service.asked[0]["key"] == f"Bearer {KEY}"
+    assert ["authorization" in headers for headers in other.headers] == [False]

@@ -236,11 +236,10 @@ class VqaScoreOpenAi:
         request = urllib.request.Request(  # noqa: S310 - the scheme was checked above
             f"{self._base}/chat/completions",
             data=body,
-            headers={
-                "Authorization": f"Bearer {self._key}",
-                "Content-Type": "application/json",
-            },
+            headers={"Content-Type": "application/json"},
         )
+        # Not to where a redirect leads: that may be another host.
+        request.add_unredirected_header("Authorization", f"Bearer {self._key}")
         try:
             with urllib.request.urlopen(request, timeout=self._timeout) as response:  # noqa: S310 - checked above
                 return dict(json.load(response))

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import math
 import threading
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from croc_annotate.benchmark import registry
 from croc_annotate.benchmark.metric import ImageInput, MetricError, MetricOptions, fingerprint
 from tests.benchmark.metrics.conftest import TEXTS, as_input, picture
+from tests.elsewhere import elsewhere
 
 OK = {
     "choices": [
@@ -261,3 +263,12 @@ def test_a_file_that_the_api_does_not_take_is_one_sentence(api):
     bmp = ImageInput(sha256="0" * 64, data=buffer.getvalue())
     with pytest.raises(MetricError, match="PNG, JPEG and WebP files only"):
         make(api).score(images=[bmp], texts=[["a"]])
+
+
+def test_the_key_is_not_sent_to_where_a_redirect_leads(api, image):
+    with elsewhere() as other:
+        api.script.append((302, {}, {"Location": other.url}))
+        with suppress(MetricError):
+            make(api).score(images=[image], texts=[[TEXTS[0]]])
+    assert api.keys[0] == "Bearer key-of-the-test"
+    assert ["authorization" in headers for headers in other.headers] == [False]
