@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from tests.factories import make_user
+
 pytestmark = pytest.mark.browser
 
 SIZES = [(360, 740), (820, 1180), (1280, 800)]
@@ -155,3 +157,22 @@ def test_a_chosen_theme_stays_without_a_flash(live_server, page, world, sign_in)
     assert page.evaluate("() => window.early") == "dark"
     assert page.evaluate("() => getComputedStyle(document.body).backgroundColor") == dark
     page.goto("about:blank")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_the_bar_has_room_for_an_admins_rooms(page, live_server, sign_in, language):
+    user = make_user("admin", display_name="Wilhelmine Friedrichsen")
+    sign_in(user)
+    page.set_extra_http_headers({"Accept-Language": language})
+    page.goto(live_server.url + "/accounts/profile/")
+    assert page.get_attribute("html", "lang") == language
+    for width in (1232, 1280, 1401, 1440, 1920):
+        page.set_viewport_size({"width": width, "height": 800})
+        links = page.locator(".nav-wide a").all()
+        assert len(links) == 9
+        boxes = [link.bounding_box() for link in links]
+        tools = page.locator(".nav-tools").bounding_box()
+        assert max(box["x"] + box["width"] for box in boxes) <= tools["x"], width
+        assert page.locator(".brand svg").bounding_box()["width"] == 26
+        assert tools["x"] + tools["width"] <= width
