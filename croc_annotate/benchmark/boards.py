@@ -216,8 +216,10 @@ def _label(run: MetricRun, name: str) -> str:
 
 
 def _stamp(run: MetricRun) -> list[Any]:
-    finished = run.finished_at.isoformat() if run.finished_at else ""
-    return [run.pk, run.metric.fingerprint, finished, run.metric.label]
+    # A score belongs to metric, image and text: a run on another release may have filled a gap.
+    times = [run.finished_at, run.scored_at]  # type: ignore[attr-defined]  # by with_metric()
+    finished = [at.isoformat() if at else "" for at in times]
+    return [run.pk, run.metric.fingerprint, *finished, run.metric.label]
 
 
 def _key(kind: str, *parts: Any) -> str:

@@ -31,8 +31,14 @@ class MetricRunQuerySet(models.QuerySet["MetricRun"]):
         return self.filter(state=RunState.DONE, replicate="")
 
     def with_metric(self) -> MetricRunQuerySet:
-        """With the metric's row, oldest first."""
-        return self.select_related("metric").order_by("id")
+        """With the metric's row and the last time that it was scored on any release, oldest first."""
+        last = (
+            MetricRun.objects.filter(metric=models.OuterRef("metric"))
+            .order_by(models.F("finished_at").desc(nulls_last=True))
+            .values("finished_at")[:1]
+        )
+        rows = self.select_related("metric").annotate(scored_at=models.Subquery(last))
+        return rows.order_by("id")
 
 
 class MetricVersion(models.Model):

@@ -19,6 +19,7 @@ from croc_annotate.benchmark.models import MetricRun, MetricVersion, PreparedRes
 from croc_annotate.benchmark.protocol import Policy
 from croc_annotate.benchmark.services import close_run
 from croc_annotate.candidates.models import Candidate
+from croc_annotate.prompts.models import ContrastPair
 from croc_annotate.releases.models import Release
 from tests.benchmark.fakes import Counting
 from tests.benchmark.world import close_release, open_release, small_release
@@ -183,6 +184,22 @@ def test_a_new_label_is_on_the_board_at_once(client, release):
     visit(client)
     MetricVersion.objects.filter(name="counting").update(label="Counting, renamed")
     assert "Counting, renamed" in visit(client)
+
+
+def test_a_gap_that_a_run_on_another_release_filled_is_filled_here_too(client):
+    one = small_release(pairs=12, images=2)
+    again = close_release(
+        open_release("again"),
+        list(ContrastPair.objects.all()),
+        list(Candidate.objects.all()),
+    )
+    options = ["blank=3 red", "flaky=1"]
+    call_command("run_benchmark", metric=[FAKE], release="small", option=options)
+    first = release_board(one, PAGE_VIEW).entry("counting").result.average["coverage"]
+    call_command("run_benchmark", metric=[FAKE], release="again", option=["flaky=1"])
+    filled = release_board(again, PAGE_VIEW).entry("counting").result.average["coverage"]
+    assert first < filled == 1.0
+    assert release_board(one, PAGE_VIEW).entry("counting").result.average["coverage"] == filled
 
 
 def test_a_visitor_sees_the_last_board_also_while_the_broker_is_away(

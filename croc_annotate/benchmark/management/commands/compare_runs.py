@@ -81,7 +81,7 @@ def _compare(first: MetricRun, second: MetricRun, margin: float) -> RunDifferenc
 
 
 def _run(pk: int) -> MetricRun:
-    run = MetricRun.objects.select_related("metric", "release").filter(pk=pk).first()
+    run = MetricRun.objects.with_metric().select_related("release").filter(pk=pk).first()
     if run is None:
         raise CommandError(f"there is no run {pk}; --list shows them.")
     return run
