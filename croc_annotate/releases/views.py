@@ -184,7 +184,9 @@ def withdraw(request: HttpRequest, name: str, version: str) -> HttpResponse:
 def compare(request: HttpRequest) -> HttpResponse:
     """Two releases beside each other."""
     choices = [(f"{item.name}@{item.version}", str(item)) for item in _visible(request)]
-    form = CompareForm(request.GET or None, choices=choices)
+    # The newest stands first: what is asked for most is what it changed.
+    before_and_after = {"a": choices[1][0], "b": choices[0][0]} if len(choices) > 1 else {}
+    form = CompareForm(request.GET or None, choices=choices, initial=before_and_after)
     context: dict[str, Any] = {"form": form, "enough": len(choices) > 1}
     if form.is_bound and form.is_valid():
         first, second = (_named(request, form.cleaned_data[side]) for side in ("a", "b"))

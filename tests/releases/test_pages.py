@@ -218,6 +218,14 @@ def test_two_releases_are_compared_by_reason(client, admin):
     assert compare_releases(first, first).same
 
 
+def test_the_newest_release_is_offered_beside_the_one_before(client, admin):
+    world = full_world(pairs=1, seeds=1)
+    for name in ("a", "b"):
+        freeze_release(name=name, campaign=world.campaign)
+    form = client.get(reverse("releases:compare")).context["form"]
+    assert (form["a"].value(), form["b"].value()) == ("a@1.0.0", "b@1.0.0")
+
+
 def test_a_visitor_cannot_compare_with_a_private_release(client, world, release):
     set_visibility(release=release, public=True)
     freeze_release(name="secret", campaign=world.campaign)
