@@ -182,7 +182,7 @@ def test_a_snapshot_of_an_older_version_is_not_read():
 def test_the_planner_is_told_when_many_states_were_written(monkeypatch):
     """Without fresh statistics PostgreSQL read all 80,000 states for each page of the wall."""
     judged = judged_campaign(["aaa", "rrr"])
-    monkeypatch.setattr(consensus_rows, "_MANY", 2)
+    monkeypatch.setattr(consensus_rows, "MANY", 2)
     with CaptureQueriesContext(connection) as first:
         compute_statistics(campaign=judged.campaign)
     with CaptureQueriesContext(connection) as again:

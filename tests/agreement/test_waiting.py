@@ -88,4 +88,4 @@ def test_the_effect_of_setting_aside_comes_after_the_page_of_a_large_campaign(as
     assert b"<html" not in part.content
     for reply in (part, whole):
         assert b'name="confirm"' in reply.content
-        assert b"2 judgements of 2 items" in reply.content
+        assert "2 judgements · 2 items" in reply.content.decode()

@@ -119,7 +119,8 @@ def _template(
     code = HOME / "lib" / f"python3.{sys.version_info.minor}" / "site-packages" / "label_studio"
     steps: list[list[str | Path]] = [
         [python, code / "manage.py", "migrate", "-v", "0"],
-        [python, ROOT / "tests" / "benchmarks" / "label_studio_world.py", "--tasks", str(tasks),
+        # -P: else our own label_studio.py beside the script stands before theirs.
+        [python, "-P", ROOT / "tests" / "benchmarks" / "label_studio_world.py", "--tasks", str(tasks),
          "--judgements", str(judgements)],
     ]  # fmt: skip
     for step in steps:

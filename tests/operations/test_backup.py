@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import tarfile
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from croc_annotate.accounts.models import User
 from croc_annotate.accounts.services import record_audit
 from croc_annotate.candidates.models import Candidate
 from croc_annotate.operations.backup import _table_hash, tables
+from croc_annotate.prompts.models import ContrastPair
 from tests.factories import make_campaign, make_candidate, make_pair, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -42,6 +44,17 @@ def test_a_backup_restores_into_an_empty_database_row_by_row(work, tmp_path: Pat
     assert {m._meta.label_lower: _table_hash(m) for m in tables()} == work
     # Sequences go on where the rows end.
     assert make_user().pk > User.objects.order_by("pk").first().pk
+
+
+@pytest.mark.parametrize("microsecond", [0, 456, 123_000, 123_456])
+def test_times_come_back_to_the_microsecond(work, tmp_path: Path, microsecond: int):
+    """Cut to milliseconds, 456 µs became none at all, which is written without a fraction."""
+    made = datetime(2026, 3, 1, 12, 0, 5, microsecond, tzinfo=UTC)
+    ContrastPair.objects.update(created_at=made)
+    call_command("backup", tmp_path / "b.tar")
+    empty_database()
+    call_command("restore", tmp_path / "b.tar")
+    assert {pair.created_at for pair in ContrastPair.objects.all()} == {made}
 
 
 def test_a_backup_is_for_its_owner_only_and_leaves_nothing_beside_it(work, tmp_path: Path):
