@@ -275,18 +275,21 @@ def measure(
     report: Report = json.loads(done.stdout)
     after = processor_seconds(port, facts["database"])
     report["cpu_ms"] = [
-        1000 * (a - b) / max(report["items"], 1) for a, b in zip(after, before, strict=True)
+        # What ended meanwhile (a database process whose connection was renewed) is not counted.
+        1000 * sum(now - was.get(pid, 0.0) for pid, now in a.items()) / max(report["items"], 1)
+        for a, was in zip(after, before, strict=True)
     ]
     return {**report, "kind": kind, "batch": batch}
 
 
-def processor_seconds(port: int, database: str) -> tuple[float, float]:
-    """Seconds of processor time of the web processes and of PostgreSQL's for the database.
+def processor_seconds(port: int, database: str) -> tuple[dict[str, float], dict[str, float]]:
+    """Seconds of processor time of each web process and each of PostgreSQL's for the database.
 
     They tell what a cycle costs even when other programs take most of the machine.
     """
     tick = os.sysconf("SC_CLK_TCK")
-    web = base = 0.0
+    web: dict[str, float] = {}
+    base: dict[str, float] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             words = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
@@ -294,6 +297,8 @@ def processor_seconds(port: int, database: str) -> tuple[float, float]:
         except OSError:
             continue  # it ended while we looked
         seconds = (int(numbers[11]) + int(numbers[12])) / tick
-        web += seconds if f"127.0.0.1:{port} " in words and "gunicorn" in words else 0
-        base += seconds if f" {database} " in words and "postgres" in words else 0
+        if f"127.0.0.1:{port} " in words and "gunicorn" in words:
+            web[folder.name] = seconds
+        if f" {database} " in words and "postgres" in words:
+            base[folder.name] = seconds
     return web, base
