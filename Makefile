@@ -8,6 +8,8 @@ PY := .venv/bin/python
 DEMO_ENV := DATABASE_URL=sqlite:///$(CURDIR)/.local/demo/croc.sqlite3 MEDIA_ROOT=$(CURDIR)/.local/demo/media DEBUG=0 REDIS_URL= SECRET_KEY= ALLOWED_HOSTS=localhost,127.0.0.1,[::1]
 DEMO_PORT ?= 8000
 TEST_WORKERS ?= 2
+# One order, so that a failure comes back; CONTRIBUTING.md says how to look in others.
+TEST_SEED ?= 1
 
 .PHONY: help demo demo-check test soak lint format bench docs pictures audit constraints clean
 
@@ -38,7 +40,7 @@ demo-check: .venv/.web ## the same without serving; fails if anything is missing
 
 test: .venv/.dev ## the whole suite; finds or starts PostgreSQL, Redis and Chromium
 	bash tools/ensure_chromium.sh $(PY)
-	$(PY) -m pytest -q -n $(TEST_WORKERS) --dist loadscope $(ARGS)
+	$(PY) -m pytest -q -n $(TEST_WORKERS) --dist loadscope --randomly-seed=$(TEST_SEED) $(ARGS)
 
 soak: .venv/.dev ## what takes minutes or gigabytes
 	bash tools/ensure_chromium.sh $(PY)

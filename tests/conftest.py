@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import os
 import shutil
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -70,6 +72,49 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
         migration = importlib.import_module("croc_annotate.prompts.migrations.0002_categories")
         with item.config.stash[blocking_manager_key].unblock():
             migration.add_categories(apps, None)
+
+
+def _sequences_sql() -> str:
+    """One statement that lets each table's numbers begin after those it holds."""
+    from django.apps import apps
+    from django.db import connection
+    from django.db.models import AutoField
+
+    quote = connection.ops.quote_name
+    parts = [
+        f"select setval(pg_get_serial_sequence('{quote(model._meta.db_table)}', '{pk.column}'), "
+        f"(select coalesce(max({quote(pk.column)}), 0) + 1 from {quote(model._meta.db_table)}), false)"
+        for model in apps.get_models()
+        if model._meta.managed and isinstance(pk := model._meta.pk, AutoField)
+    ]
+    return " union all ".join(parts)
+
+
+@pytest.fixture(autouse=True)
+def same_in_any_order(request: pytest.FixtureRequest) -> None:
+    """Number rows and colour images by the test, not by what ran before it.
+
+    Queues and samples are seeded with numbers of rows, and fake metrics with hashes of images: a
+    test must see the same ones alone and among others. TEST_ORDER=any leaves them as they come,
+    to look for what only some of them show (CONTRIBUTING.md).
+    """
+    if os.environ.get("TEST_ORDER") == "any":
+        return
+    from tests import factories
+
+    # Far apart, so that rows which a module's tests share do not meet those of one test.
+    factories._count = itertools.count(zlib.crc32(request.node.nodeid.encode()) % 60_000 * 1_000)
+    marked = request.node.get_closest_marker("django_db")
+    if not marked and not {"db", "transactional_db", "live_server"} & set(request.fixturenames):
+        return
+    from django.db import connection
+
+    if connection.vendor != "postgresql":
+        return
+    request.getfixturevalue("django_db_setup")
+    blocker = request.getfixturevalue("django_db_blocker")
+    with blocker.unblock(), connection.cursor() as cursor:
+        cursor.execute(_sequences_sql())
 
 
 @pytest.fixture(autouse=True)
