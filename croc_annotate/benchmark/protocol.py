@@ -227,12 +227,14 @@ def mean_or_none(numbers: Sequence[float | None]) -> float | None:
 
 
 def _tally_text(groups: Groups, own: Floats, other: Floats, margin: float) -> Tally:
-    won = other < own - margin
-    tied = ~won & (other <= own + margin)  # a missing score is neither
+    # x − 0 is x: no copy of all scores for a margin that is not there.
+    low, high = (own - margin, own + margin) if margin else (own, own)
+    won = other < low
+    tied = ~won & (other <= high)  # a missing score is neither
     return Tally(
         wins=groups.count(won),
         ties=groups.count(tied),
-        scored=groups.count(~np.isnan(own) & ~np.isnan(other)),
+        scored=groups.count(~(np.isnan(own) | np.isnan(other))),
         total=groups.sizes,
     )
 

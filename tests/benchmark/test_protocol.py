@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from croc_annotate.benchmark.groups import Groups
 from croc_annotate.benchmark.layout import DIRECTIONS
 from croc_annotate.benchmark.protocol import (
     MissingScoresError,
@@ -202,3 +203,37 @@ def test_one_large_group_among_many_small_ones_is_counted_alike():
             assert tally.wins[number] == np.count_nonzero(gap > 0)
             assert tally.ties[number] == np.count_nonzero(gap == 0)
             assert tally.total[number] == gap.size
+
+
+def test_many_images_on_one_side_and_none_on_the_other_are_counted():
+    """Their rows are of a width of their own, in which nothing is looked for."""
+    some = [(0.5, 0.25)] * 2
+    pairs = [(some, some)] * 30 + [([], [(0.5, 0.25)] * 400)]
+    layout, scores = build(pairs)
+    found = evaluate(layout, scores, policy=Policy())
+    every = np.ones(layout.n_pairs, dtype=bool)
+    for direction in DIRECTIONS:
+        assert found.cell(direction, every).value == 1.0
+    assert found.cell("image_forward", every).n == 30
+    assert found.cell("text_inverse", every).total == 30 * 2 + 400
+
+
+@given(
+    keys=st.lists(st.integers(0, 6), max_size=40),
+    numbers=st.data(),
+)
+@settings(max_examples=100, deadline=None)
+def test_sums_by_group_are_right_in_any_order_of_the_entries(keys, numbers):
+    """Runs of one group are summed in one pass: entries that alternate must not be lost."""
+    groups = Groups(np.array(keys, dtype=np.int64), n_pairs=7)
+    size = len(keys)
+    whole = numbers.draw(st.lists(st.integers(0, 2**40), min_size=size, max_size=size))
+    flags = numbers.draw(st.lists(st.booleans(), min_size=size, max_size=size))
+    assert groups.sum(np.array(whole, dtype=np.int64)).tolist() == [
+        sum(n for key, n in zip(keys, whole, strict=True) if key == group) for group in range(7)
+    ]
+    assert groups.count(np.array(flags, dtype=bool)).tolist() == [
+        sum(f for key, f in zip(keys, flags, strict=True) if key == group) for group in range(7)
+    ]
+    # Each entry's place within its group is counted in the order of the entries.
+    assert groups.slot.tolist() == [keys[:i].count(key) for i, key in enumerate(keys)]
