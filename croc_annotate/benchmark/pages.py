@@ -168,13 +168,6 @@ def pair_pictures(
     return shown, len(order)
 
 
-def has_value(entry: Entry, *, statistic: str, category: str = "") -> bool:
-    """Whether any pair of the choice has a value at all."""
-    pairs = [ordered_pairs(entry.evaluation, statistic=statistic, category=category, best_first=b)
-             for b in (False, True)]  # fmt: skip
-    return any(len(found) for found in pairs)
-
-
 def showcases(
     context: PageContext, name: str, pairs: Sequence[tuple[int, float]], *, best: bool = False
 ) -> list[PairPicture]:

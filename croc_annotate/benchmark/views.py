@@ -18,7 +18,6 @@ from croc_annotate.benchmark.pages import (
     PageContext,
     board_of,
     category_labels,
-    has_value,
     narrowed_scores,
     page_context,
     pair_pictures,
@@ -26,6 +25,7 @@ from croc_annotate.benchmark.pages import (
     visible_releases,
 )
 from croc_annotate.benchmark.results import FACETS, by_facet
+from croc_annotate.benchmark.worst import has_value
 from croc_annotate.benchmark.writing import CONTENT_TYPES, write_board
 from croc_annotate.candidates.serving import image_response
 from croc_annotate.lib.reasons import reason_text
@@ -102,7 +102,10 @@ def metric(request: HttpRequest, name: str) -> HttpResponse:
         "others": [e for e in board.entries if e.name != name],
         "words": _stat_notes(board, entry),
         "kept": _kept(context),
-        "has_value": has_value(entry, statistic=statistic, category=of),
+        # Asked only where the list is empty: which words explain that?
+        "has_value": bool(pictures) or has_value(
+            entry.evaluation, statistic=statistic, category=of
+        ),
     }  # fmt: skip
     return render(request, "benchmark/metric.html", page)
 

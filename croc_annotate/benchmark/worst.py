@@ -11,7 +11,7 @@ from croc_annotate.benchmark.intervals import STATISTICS
 from croc_annotate.benchmark.layout import DIRECTIONS
 
 if TYPE_CHECKING:
-    from croc_annotate.benchmark.layout import Direction, Floats, Ints, Layout, Scores
+    from croc_annotate.benchmark.layout import Bools, Direction, Floats, Ints, Layout, Scores
     from croc_annotate.benchmark.protocol import Evaluation
 
 
@@ -47,17 +47,20 @@ def ordered_pairs(
 
     With `best_first` those that it gets right somewhere, best first.
     """
-    layout = evaluation.layout
     means = pair_means(evaluation, statistic)
     # A pair without a value is in neither list: comparing with NaN is false.
     chosen = means > 0 if best_first else means < 1
-    if category:
-        names = np.array(layout.categories, dtype=object)
-        chosen &= names[layout.category] == category
+    chosen &= _in_category(evaluation, category)
     pairs = np.flatnonzero(chosen)
     order = np.argsort(-means[pairs] if best_first else means[pairs], kind="stable")
     result: Ints = pairs[order]
     return result
+
+
+def has_value(evaluation: Evaluation, *, statistic: str, category: str = "") -> bool:
+    """Whether any pair of the choice has a value at all."""
+    known = ~np.isnan(pair_means(evaluation, statistic))
+    return bool((known & _in_category(evaluation, category)).any())
 
 
 def showcase(
@@ -74,6 +77,16 @@ def showcase(
         "contrast_other": _at(scores.contrast_other, j),
     }
     return Showcase(pair, value, i, j, values, _outcomes(values))
+
+
+def _in_category(evaluation: Evaluation, category: str) -> Bools:
+    """The pairs of a category ("" for all)."""
+    layout = evaluation.layout
+    if not category:
+        return np.ones(layout.n_pairs, dtype=bool)
+    names = np.array(layout.categories, dtype=object)
+    chosen: Bools = names[layout.category] == category
+    return chosen
 
 
 def _telling(scores: Scores, p: Ints, q: Ints, *, best: bool) -> tuple[int | None, int | None]:

@@ -12,7 +12,10 @@ from django.core.cache import cache
 from django.core.management import call_command
 from django.urls import reverse
 
+from croc_annotate.benchmark.boards import View, release_board
 from croc_annotate.benchmark.models import ExternalResult
+from croc_annotate.benchmark.protocol import Policy
+from croc_annotate.benchmark.worst import has_value, ordered_pairs
 from croc_annotate.candidates.models import Candidate
 from croc_annotate.releases.models import Release
 from tests.benchmark.fakes import Counting
@@ -126,6 +129,23 @@ def test_a_metric_without_failures_says_so_in_words(client, release):
         assert "It gets no pair right" in page(client, "metric", "counting", order="best")
     with mock.patch("croc_annotate.benchmark.worst.pair_means", return_value=np.full(12, np.nan)):
         assert "No pair here" in page(client, "metric", "counting")
+
+
+def test_a_visit_of_a_metrics_page_sorts_its_pairs_once(client, release):
+    place = "croc_annotate.benchmark.pages.ordered_pairs"
+    with mock.patch(place, wraps=ordered_pairs) as sorting:
+        page(client, "metric", "counting")
+        assert sorting.call_count == 1
+        page(client, "metric", "counting", of="no such category")  # an empty list
+        assert sorting.call_count == 2
+
+
+def test_the_words_for_an_empty_list_are_those_of_the_chosen_category(client, release):
+    board = release_board(release, View(policy=Policy(missing="skip")))
+    evaluation = board.entry("counting").evaluation
+    assert has_value(evaluation, statistic="image")
+    assert has_value(evaluation, statistic="image", category="counting")
+    assert not has_value(evaluation, statistic="image", category="negation")
 
 
 def test_two_metrics_side_by_side(client, release):
