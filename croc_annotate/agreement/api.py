@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from django.http import Http404
 from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
-from rest_framework.exceptions import ValidationError
+from rest_framework.exceptions import PermissionDenied, ValidationError
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from croc_annotate.accounts.access import IsAdmin, IsReviewer, person
 from croc_annotate.agreement import reviewing
 from croc_annotate.agreement.effects import Period, effect
+from croc_annotate.agreement.history import hidden_among, without_hidden
 from croc_annotate.agreement.review_queue import revealed
 from croc_annotate.agreement.serializers import (
     ConsensusPartSerializer,
@@ -28,7 +30,7 @@ from croc_annotate.agreement.serializers import (
 )
 from croc_annotate.agreement.snapshots import StatisticsPendingError, current_statistics
 from croc_annotate.agreement.waiting import RETRY_SECONDS
-from croc_annotate.agreement.wall import part_of, wall_rows
+from croc_annotate.agreement.wall import by_posterior, part_of, wall_rows
 from croc_annotate.annotation.models import Campaign, Item, Purpose
 
 if TYPE_CHECKING:
@@ -165,15 +167,31 @@ class ConsensusView(_SnapshotView):
 
     @extend_schema(parameters=[ConsensusQuerySerializer], responses=ConsensusPartSerializer)
     def get(self, request: Request, slug: str) -> Response:
-        """The items that fit the filters, and where the next part begins."""
-        campaign = _campaign(slug)
+        """The items that fit the filters, and where the next part begins.
+
+        Review is blind: the votes on an item that waits for review are null and `hidden` is
+        true, until the reader has decided it or lifted its blind on the review page. Admins may
+        ask for them with `reveal`, which is recorded as there. A filter by posterior leaves
+        hidden items out.
+        """
+        campaign, reader = _campaign(slug), person(request)
         query = ConsensusQuerySerializer(data=request.query_params)
         query.is_valid(raise_exception=True)
+        wanted = query.validated_data
+        if wanted["reveal"] and not reader.may_administer:
+            raise PermissionDenied(_("Only admins may lift the blind of many items."))
         # States must not be older than the statistics allow.
         current_statistics(campaign=campaign, kind="overview")
-        rows = wall_rows(campaign, query.validated_data)
-        found, more = part_of(rows, after=query.validated_data["after"], size=_PART)
-        return Response({"next": more, "results": ConsensusSerializer(found, many=True).data})
+        rows = wall_rows(campaign, wanted)
+        if by_posterior(wanted) and not wanted["reveal"]:
+            rows = without_hidden(rows, reader, campaign)
+        found, more = part_of(rows, after=wanted["after"], size=_PART)
+        hidden = hidden_among(found, reader, campaign)
+        if wanted["reveal"]:
+            reviewing.reveal_many(items=hidden, campaign=campaign, actor=reader)
+            hidden = set()
+        results = ConsensusSerializer(found, many=True, context={"hidden": hidden})
+        return Response({"next": more, "results": results.data})
 
 
 class DecisionView(APIView):

@@ -5,8 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from django.db.models import Q
+
 from croc_annotate.agreement.models import Adjudication, ItemConsensus
-from croc_annotate.agreement.review_queue import judgements_on, revealed, revealed_among
+from croc_annotate.agreement.review_queue import (
+    judgements_on,
+    revealed,
+    revealed_among,
+    revealed_by,
+    waiting_for_another,
+)
 from croc_annotate.agreement.reviewing import review_policy
 from croc_annotate.annotation.models import Item, Purpose
 
@@ -14,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from croc_annotate.accounts.models import User
+    from croc_annotate.agreement.models import ItemConsensusQuerySet
     from croc_annotate.annotation.models import Campaign, Judgement
     from croc_annotate.candidates.models import Candidate
 
@@ -61,6 +70,40 @@ def hidden_among(rows: Sequence[ItemConsensus], reader: User, campaign: Campaign
     low = review_policy(campaign).low_posterior
     waiting = [row.item_id for row in rows if row.waits_for_review(low)]
     return set(waiting) - revealed_among(waiting, reader)
+
+
+def hidden_of(campaign: Campaign, reader: User) -> set[int]:
+    """All items of a campaign whose votes ``reader`` must not see yet, for whole tables."""
+    return set(_hidden_rows(campaign, reader).values_list("pk", flat=True))
+
+
+def without_hidden(
+    rows: ItemConsensusQuerySet, reader: User, campaign: Campaign
+) -> ItemConsensusQuerySet:
+    """Those of ``rows`` whose votes ``reader`` may see: a filter by posterior would tell the others'."""
+    return rows.exclude(pk__in=_hidden_rows(campaign, reader).values("pk"))
+
+
+def hidden_decisions(campaign: Campaign, reader: User) -> set[int]:
+    """Others' decisions that ``reader`` must not read yet: the items wait for a blind review.
+
+    A second reviewer sees that there is a first decision, not what it says.
+    """
+    decisions = Adjudication.objects.filter(campaign=campaign).exclude(reviewer=reader)
+    second = set(waiting_for_another(campaign, reader)) - revealed_by(reader)
+    decided = Q(candidate__in=decisions.values("candidate"))
+    items = Item.objects.filter(
+        Q(pk__in=second) | decided & Q(pk__in=_hidden_rows(campaign, reader).values("pk"))
+    )
+    hidden = set(items.filter(campaign=campaign).values_list("candidate_id", "text_role"))
+    rows = decisions.values_list("pk", "candidate_id", "text_role")
+    return {pk for pk, *item in rows if tuple(item) in hidden}
+
+
+def _hidden_rows(campaign: Campaign, reader: User) -> ItemConsensusQuerySet:
+    rows = ItemConsensus.objects.filter(campaign=campaign)
+    waiting = rows.to_review(review_policy(campaign).low_posterior)
+    return waiting.exclude(pk__in=revealed_by(reader))
 
 
 def _waits(item: Item, consensus: ItemConsensus | None) -> bool:

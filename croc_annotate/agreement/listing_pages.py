@@ -14,19 +14,27 @@ from django.views.decorators.http import require_GET
 from croc_annotate.accounts.access import person, reviewers_only
 from croc_annotate.accounts.models import AuditEvent
 from croc_annotate.agreement.forms import WallForm
-from croc_annotate.agreement.history import hidden_among, history_of
+from croc_annotate.agreement.history import (
+    hidden_among,
+    hidden_decisions,
+    history_of,
+    without_hidden,
+)
 from croc_annotate.agreement.models import Adjudication
 from croc_annotate.agreement.pages import base_context, chosen_campaign, required_campaign
 from croc_annotate.agreement.snapshots import current_statistics
 from croc_annotate.agreement.spreadsheets import SHEETS
 from croc_annotate.agreement.waiting import waits_for_statistics
-from croc_annotate.agreement.wall import part_of, wall_rows
+from croc_annotate.agreement.wall import by_posterior, part_of, wall_rows
 from croc_annotate.candidates.models import Candidate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from django.http import HttpRequest, HttpResponse, HttpResponseBase
+
+    from croc_annotate.accounts.models import User
+    from croc_annotate.annotation.models import Campaign
 
 _PAGE = 60
 _LOG_PAGE = 100
@@ -47,12 +55,15 @@ def images(request: HttpRequest) -> HttpResponse:
             wanted["annotator"] = ""  # reviewers stay blind to who said what
         snapshot = current_statistics(campaign=campaign, kind="overview")
         rows = wall_rows(campaign, wanted)
+        if by_posterior(wanted):
+            rows = without_hidden(rows, person(request), campaign)
         found, more = part_of(rows, after=_number(request, "after"), size=_PAGE)
         context |= {
             "snapshot": snapshot,
             "form": form,
             "rows": found,
             "hidden": hidden_among(found, person(request), campaign),
+            "left_out": by_posterior(wanted),
             "next_after": more,
         }
     return render(request, "agreement/images.html", context)
@@ -98,12 +109,17 @@ def log(request: HttpRequest) -> HttpResponse:
         context |= {
             "page_obj": page,
             "lines": [(event, _details(event)) for event in page],
-            "decisions": Adjudication.objects.current()
-            .filter(campaign=campaign)
-            .select_related("reviewer", "confirmed_by", "candidate__pair")
-            .order_by("-id")[:50],
+            "decisions": _shown_decisions(campaign, person(request)),
         }
     return render(request, "agreement/log.html", context)
+
+
+def _shown_decisions(campaign: Campaign, reader: User) -> list[tuple[Adjudication, bool]]:
+    """The newest decisions, and whether each must not say yet what it is: see ``hidden_decisions``."""
+    current = Adjudication.objects.current().filter(campaign=campaign)
+    rows = current.select_related("reviewer", "confirmed_by", "candidate__pair").order_by("-id")
+    hidden = hidden_decisions(campaign, reader)
+    return [(found, found.pk in hidden) for found in rows[:50]]
 
 
 def _details(event: AuditEvent) -> list[tuple[str, Any]]:
@@ -131,7 +147,7 @@ def download(request: HttpRequest, kind: str) -> HttpResponseBase:
         raise Http404(kind)
     campaign = required_campaign(request)
     writer = csv.writer(_Echo())
-    lines: Iterator[str] = (writer.writerow(row) for row in sheet.rows(campaign))
+    lines: Iterator[str] = (writer.writerow(row) for row in sheet.rows(campaign, person(request)))
     reply = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
     reply["Content-Disposition"] = f'attachment; filename="{campaign.slug}-{kind}.csv"'
     return reply

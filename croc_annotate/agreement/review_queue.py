@@ -81,6 +81,12 @@ def _items_of(waiting: QuerySet[Adjudication]) -> list[int]:
     return [pk for pk, *key in rows if tuple(key) in keys]
 
 
+def waiting_for_another(campaign: Campaign, reader: User) -> list[int]:
+    """Items that another reviewer decided and a second one has still to decide."""
+    waiting = Adjudication.objects.waiting_for_second().filter(campaign=campaign)
+    return _items_of(waiting.exclude(reviewer=reader))
+
+
 def in_order(queue: QuerySet[ItemConsensus], *, after: int | None = None) -> list[int]:
     """The queue's items; those up to ``after`` (put off for now) go to its end."""
     pks = list(queue.values_list("pk", flat=True))
@@ -141,12 +147,18 @@ def revealed(item: Item, reviewer: User) -> bool:
 
 
 def revealed_among(items: Iterable[int], reviewer: User) -> set[int]:
-    """The items whose blind this reviewer has lifted."""
-    found = AuditEvent.objects.filter(
-        action="review.revealed", subject_type="item", actor=reviewer,
-        subject_id__in=[str(pk) for pk in items],
-    )  # fmt: skip
+    """Those of ``items`` whose blind this reviewer has lifted."""
+    found = _reveals(reviewer).filter(subject_id__in=[str(pk) for pk in items])
     return {int(pk) for pk in found.values_list("subject_id", flat=True)}
+
+
+def revealed_by(reviewer: User) -> set[int]:
+    """All items whose blind this reviewer has lifted, in any campaign."""
+    return {int(pk) for pk in _reveals(reviewer).values_list("subject_id", flat=True)}
+
+
+def _reveals(reviewer: User) -> QuerySet[AuditEvent]:
+    return AuditEvent.objects.filter(action="review.revealed", subject_type="item", actor=reviewer)
 
 
 def remarks_on(item: Item) -> list[dict[str, Any]]:

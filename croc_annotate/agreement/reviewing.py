@@ -28,7 +28,7 @@ from croc_annotate.annotation.services import (
 from croc_annotate.prompts.services import retire_pair
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from croc_annotate.accounts.models import User
@@ -194,6 +194,14 @@ def reveal(*, item: Item, actor: User) -> None:
         actor, "review.revealed", "item", item.pk, item.campaign,
         candidate=item.candidate_id, text_role=item.text_role,
     )  # fmt: skip
+
+
+@transaction.atomic
+def reveal_many(*, items: Iterable[int], campaign: Campaign, actor: User) -> None:
+    """Record that somebody asked for the votes of many items at once: a line for each, as by hand."""
+    rows = Item.objects.filter(pk__in=items, campaign=campaign, purpose=Purpose.WORK)
+    for item in rows.order_by("pk"):
+        reveal(item=item, actor=actor)
 
 
 @transaction.atomic

@@ -9,6 +9,9 @@ from rest_framework import serializers
 from croc_annotate.agreement.models import ConsensusState, ItemConsensus, ReasonCode
 from croc_annotate.agreement.services import BY
 
+# What tells how people judged an item.
+VOTES = ("n_accept", "n_reject", "n_unsure", "posterior")
+
 
 class SnapshotSerializer(serializers.Serializer[Any]):
     """Statistics with the time that they hold for."""
@@ -46,6 +49,11 @@ class ConsensusQuerySerializer(serializers.Serializer[Any]):
     text_role = serializers.ChoiceField(choices=["own", "other"], required=False)
     posterior_from = serializers.FloatField(required=False, min_value=0, max_value=1)
     posterior_to = serializers.FloatField(required=False, min_value=0, max_value=1)
+    reveal = serializers.BooleanField(
+        required=False,
+        default=False,
+        help_text="For admins: also the votes of items that wait for review. Recorded, item by item.",
+    )
     hash = serializers.RegexField(r"^[0-9a-fA-F]{1,64}$", required=False)
     after = serializers.IntegerField(
         required=False,
@@ -56,7 +64,7 @@ class ConsensusQuerySerializer(serializers.Serializer[Any]):
 
 
 class ConsensusSerializer(serializers.ModelSerializer[ItemConsensus]):
-    """An item with what its votes come to."""
+    """An item with what its votes come to; without them where the reader's blind is not lifted."""
 
     item = serializers.CharField(source="item.key")
     pair = serializers.CharField(source="item.pair.slug")
@@ -65,13 +73,28 @@ class ConsensusSerializer(serializers.ModelSerializer[ItemConsensus]):
     generator = serializers.CharField(source="candidate.generator.slug")
     seed = serializers.IntegerField(source="candidate.seed")
     sha256 = serializers.CharField(source="candidate.sha256")
+    n_accept = serializers.IntegerField(allow_null=True)
+    n_reject = serializers.IntegerField(allow_null=True)
+    n_unsure = serializers.IntegerField(allow_null=True)
+    hidden = serializers.SerializerMethodField(
+        help_text="True: the votes stay null until the reader has decided or lifted the blind."
+    )
 
     class Meta:
         model = ItemConsensus
         fields: ClassVar[list[str]] = [
             "item", "pair", "category", "side", "generator", "seed", "sha256", "text_role", "state",
-            "verified_by", "n_accept", "n_reject", "n_unsure", "posterior", "complete",
+            "verified_by", "n_accept", "n_reject", "n_unsure", "posterior", "complete", "hidden",
         ]  # fmt: skip
+
+    def get_hidden(self, row: ItemConsensus) -> bool:
+        """Whether the item waits for a review that has to be blind."""
+        return row.item_id in self.context.get("hidden", ())
+
+    def to_representation(self, row: ItemConsensus) -> dict[str, Any]:
+        """The row; what would tell a reviewer how the others judged is left out."""
+        found: dict[str, Any] = super().to_representation(row)
+        return {**found, **dict.fromkeys(VOTES)} if found["hidden"] else found
 
 
 class DecisionSerializer(serializers.Serializer[Any]):

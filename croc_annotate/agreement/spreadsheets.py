@@ -5,28 +5,33 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from croc_annotate.agreement.history import hidden_decisions, hidden_of
 from croc_annotate.agreement.models import Adjudication, ItemConsensus
 from croc_annotate.agreement.reading import pseudonyms
+from croc_annotate.agreement.serializers import VOTES
 from croc_annotate.agreement.snapshots import current_statistics
 from croc_annotate.agreement.wording import COUNTS, NUMBERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from croc_annotate.accounts.models import User
     from croc_annotate.annotation.models import Campaign
 
 Line = list[Any]
+# What a decision says.
+_SAID = ("verdict", "reason", "note")
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
     """A table that can be downloaded."""
 
-    rows: Callable[[Campaign], Iterator[Line]]
+    rows: Callable[[Campaign, User], Iterator[Line]]
     admins_only: bool = False
 
 
-def _agreement(campaign: Campaign) -> Iterator[Line]:
+def _agreement(campaign: Campaign, reader: User) -> Iterator[Line]:
     data = current_statistics(campaign=campaign, kind="report", wait=True).data
     with_intervals = [name for name in NUMBERS if name in data["all"]["intervals"]]
     bounds = [f"{name}_{end}" for name in with_intervals for end in ("low", "high")]
@@ -43,7 +48,7 @@ def _agreement(campaign: Campaign) -> Iterator[Line]:
         yield [part, label, *(row[n] for n in COUNTS), *(row[n] for n in NUMBERS), *ends, reasons]
 
 
-def _overview(campaign: Campaign) -> Iterator[Line]:
+def _overview(campaign: Campaign, reader: User) -> Iterator[Line]:
     data = current_statistics(campaign=campaign, kind="overview", wait=True).data
     names = [
         "category", "generator", "side", "candidates", "rendered", "failed", "judged", "accepted",
@@ -55,7 +60,7 @@ def _overview(campaign: Campaign) -> Iterator[Line]:
         yield [*(row[name] for name in names), found["value"], found["low"], found["high"]]
 
 
-def _annotators(campaign: Campaign) -> Iterator[Line]:
+def _annotators(campaign: Campaign, reader: User) -> Iterator[Line]:
     data = current_statistics(campaign=campaign, kind="annotators", wait=True).data
     plain = [
         "person", "judgements", "unsure_share", "accept_share_others", "median_ms", "quick_share",
@@ -70,7 +75,7 @@ def _annotators(campaign: Campaign) -> Iterator[Line]:
         yield [*(row[name] for name in plain), *values, reasons]
 
 
-def _rules(campaign: Campaign) -> Iterator[Line]:
+def _rules(campaign: Campaign, reader: User) -> Iterator[Line]:
     rows = current_statistics(campaign=campaign, kind="rules", wait=True).data["rows"]
     categories = sorted({name for row in rows for name in row["by_category"]})
     yield [
@@ -84,7 +89,8 @@ def _rules(campaign: Campaign) -> Iterator[Line]:
         yield [row["title"], row["verified"], *numbers, row["refused"], *counts]
 
 
-def _consensus(campaign: Campaign) -> Iterator[Line]:
+def _consensus(campaign: Campaign, reader: User) -> Iterator[Line]:
+    """Every item; no votes on those that wait for a review, which is blind."""
     current_statistics(campaign=campaign, kind="overview", wait=True)
     fields = {
         "pair": "item__pair__slug",
@@ -103,13 +109,18 @@ def _consensus(campaign: Campaign) -> Iterator[Line]:
         "posterior": "posterior",
         "complete": "complete",
     }
-    yield list(fields)
+    yield [*fields, "hidden"]
+    hidden = hidden_of(campaign, reader)
+    votes = [list(fields).index(name) for name in VOTES]
     rows = ItemConsensus.objects.filter(campaign=campaign).order_by("item_id")
-    for row in rows.values_list(*fields.values()).iterator(chunk_size=2_000):
-        yield list(row)
+    for item, *row in rows.values_list("item_id", *fields.values()).iterator(chunk_size=2_000):
+        if item in hidden:
+            for column in votes:
+                row[column] = None
+        yield [*row, item in hidden]
 
 
-def _pairs(campaign: Campaign) -> Iterator[Line]:
+def _pairs(campaign: Campaign, reader: User) -> Iterator[Line]:
     data = current_statistics(campaign=campaign, kind="pairs", wait=True).data
     yield ["first", "second", "common", "raw_agreement", "cohen_kappa"]
     people = data["people"]
@@ -120,8 +131,11 @@ def _pairs(campaign: Campaign) -> Iterator[Line]:
                 yield [first, people[j], common, raw, data["cohen_kappa"][i][j]]
 
 
-def _decisions(campaign: Campaign) -> Iterator[Line]:
-    """Every decision of reviewers, also those replaced or taken back; people by pseudonym."""
+def _decisions(campaign: Campaign, reader: User) -> Iterator[Line]:
+    """Every decision of reviewers, also those replaced or taken back; people by pseudonym.
+
+    What others decided on an item that waits for a review stays empty: that review is blind.
+    """
     fields = {
         "pair": "candidate__pair__slug",
         "version": "candidate__pair__version",
@@ -139,15 +153,19 @@ def _decisions(campaign: Campaign) -> Iterator[Line]:
         "confirmed_at": "confirmed_at",
         "superseded_at": "superseded_at",
     }
-    yield [*fields, "reviewer", "confirmed_by"]
+    yield [*fields, "hidden", "reviewer", "confirmed_by"]
     rows = Adjudication.objects.filter(campaign=campaign).order_by("id")
     people = {
         pk for pair in rows.values_list("reviewer_id", "confirmed_by_id") for pk in pair if pk
     }
     names = dict(zip(sorted(people), pseudonyms(campaign, sorted(people)), strict=True))
-    wanted = rows.values_list(*fields.values(), "reviewer_id", "confirmed_by_id")
-    for *values, reviewer, second in wanted.iterator(chunk_size=2_000):
-        yield [*values, names[reviewer], names.get(second, "")]
+    hidden, told = hidden_decisions(campaign, reader), [*map(list(fields).index, _SAID)]
+    wanted = rows.values_list("pk", *fields.values(), "reviewer_id", "confirmed_by_id")
+    for pk, *values, reviewer, second in wanted.iterator(chunk_size=2_000):
+        if pk in hidden:
+            for column in told:
+                values[column] = ""
+        yield [*values, pk in hidden, names[reviewer], names.get(second, "")]
 
 
 SHEETS = {

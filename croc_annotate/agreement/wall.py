@@ -54,6 +54,11 @@ def wall_rows(campaign: Campaign, wanted: Mapping[str, Any]) -> ItemConsensusQue
     return rows.order_by("pk")
 
 
+def by_posterior(wanted: Mapping[str, Any]) -> bool:
+    """Whether the filters look at the posterior, which tells how people judged."""
+    return any(wanted.get(name) not in (None, "") for name in _FROM)
+
+
 def part_of(
     rows: ItemConsensusQuerySet, *, after: int, size: int
 ) -> tuple[list[ItemConsensus], int | None]:
