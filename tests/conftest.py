@@ -6,6 +6,7 @@ import importlib
 import itertools
 import os
 import shutil
+import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -118,6 +119,38 @@ def same_in_any_order(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture(autouse=True)
+def no_request_under_way(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let the live server end what a closed page asked for, before the tables are emptied.
+
+    Emptying them locks them all: a request that holds some and waits for others ends in a deadlock.
+    """
+    if "live_server" not in request.fixturenames:
+        yield
+        return
+    request.getfixturevalue("transactional_db")  # so that this ends before it does
+    yield
+    from django.db import connection
+
+    if connection.vendor != "postgresql":
+        return
+    end = time.monotonic() + 10
+    while time.monotonic() < end and _others_at_the_database():
+        time.sleep(0.02)
+
+
+def _others_at_the_database() -> int:
+    """Connections but for this thread's own; the live server has one for each request."""
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "select count(*) from pg_stat_activity where datname = current_database() "
+            "and pid <> pg_backend_pid() and backend_type = 'client backend'"
+        )
+        return int(cursor.fetchone()[0])
+
+
+@pytest.fixture(autouse=True)
 def quick_and_separate(settings, tmp_path: Path) -> None:
     """A cheap password hash, files in the test's folder, tasks in this process, no lock-out or limit."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
@@ -166,6 +199,16 @@ def browser_type_launch_args(browser_type_launch_args: dict) -> dict:
             "--disable-sync",
         ],
     }
+
+
+@pytest.fixture
+def context(context):
+    """What a page shows late on a busy machine is no finding: a minute for each thing waited for."""
+    from playwright.sync_api import expect
+
+    expect.set_options(timeout=60_000)
+    context.set_default_timeout(60_000)
+    return context
 
 
 def real_data_dir() -> Path | None:

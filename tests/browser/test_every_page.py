@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.browser.judging import until
 from tests.browser.tour import Notes, Site, open_site
 from tests.role_table import ROLES, lines
 
@@ -71,6 +72,12 @@ REST = [(role, name) for name, roles in PAGES.items() for role in roles[1:]]
 @pytest.fixture(autouse=True)
 def quick_and_separate() -> None:
     """The site of all these tests has settings of its own (instead of one folder for each test)."""
+
+
+@pytest.fixture(autouse=True)
+def same_in_any_order() -> None:
+    """Its rows have their numbers, and its pages go on asking between the tests: a row on its way into
+    a table is not seen by who sets the number of the next."""
 
 
 @pytest.fixture(scope="module")
@@ -196,7 +203,8 @@ def test_a_tab_notices_third_parties_errors_and_missing_files(tab, site):
         "() => { fetch('http://third.invalid/x').catch(() => {}); fetch('/no-such-file/');"
         " setTimeout(() => { throw new Error('planted') }); }"
     )
-    assert notes.settle(60) == []
-    assert any("planted" in text for text in notes.said)
+    until(notes.page, lambda: any("planted" in text for text in notes.said))
+    until(notes.page, lambda: notes.failures(but=""))
+    assert notes.settle() == []
     assert any("Content Security Policy" in text for text in notes.said) or notes.third_parties()
     assert notes.failures(but="") == [f"404 for {site.base}/no-such-file/"]

@@ -184,7 +184,7 @@ class Notes:
             for node in rule["nodes"]
         ]
 
-    def settle(self, seconds: float = 20) -> list[str]:
+    def settle(self, seconds: float = 60) -> list[str]:
         """Wait until nothing is under way for 60 ms; a fault that names it when it never ends."""
         end, quiet = time.monotonic() + seconds, 0
         while time.monotonic() < end:
