@@ -8,6 +8,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
+from croc_annotate.benchmark.metric import ScoreBatch
 from croc_annotate.benchmark.models import ExternalResult, MetricRun, Score
 from croc_annotate.benchmark.worst import showcase
 from tests.benchmark.fakes import Counting
@@ -15,6 +16,7 @@ from tests.benchmark.layouts import build
 from tests.benchmark.world import small_release
 
 FAKE = "tests.benchmark.fakes:Counting"
+WAVERING = "tests.benchmark.test_compare_runs_command:Wavering"
 
 
 def compare(*arguments, **options):
@@ -63,6 +65,59 @@ def test_runs_on_different_releases_are_not_compared(two_runs):
     other = MetricRun.objects.get(release__name="other")
     with pytest.raises(CommandError, match="different releases"):
         compare(two_runs[0].pk, other.pk)
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        ({"revision": "2"}, "revision is 1 in run"),
+        ({"option": ["name=another"]}, "name is counting"),
+    ],
+)
+def test_runs_of_different_metrics_are_not_compared(two_runs, options, part):
+    call_command("run_benchmark", metric=[FAKE], **options)
+    other = MetricRun.objects.order_by("pk").last()
+    with pytest.raises(CommandError, match=f"different metrics: {part}"):
+        compare(two_runs[0].pk, other.pk)
+
+
+def test_the_noise_floor_of_both_runs_and_what_they_differ_in_are_told(two_runs):
+    for run, floor in zip(two_runs, (0.0, 0.00125), strict=True):
+        MetricRun.objects.filter(pk=run.pk).update(environment={"noise_floor": floor, "gpu": "G"})
+    document = json.loads(compare(*(r.pk for r in two_runs), json=True))
+    assert document["noise_floor"] == {"first": 0.0, "second": 0.00125}
+    assert document["differ_in"]["replicate"] == ["", "again"]
+    assert "device" not in document["differ_in"]
+    text = compare(*(r.pk for r in two_runs))
+    assert "Noise floor of the runs: 0 and 0.00125; --margin 0.00125 counts" in text
+    assert "replicate: – and again" in text
+
+
+def test_a_run_stores_the_noise_floor_that_is_compared(db):
+    """A metric that moves when its image is scored alone says by how much."""
+    Counting.reset()
+    small_release(pairs=3, images=2)
+    call_command("run_benchmark", metric=[WAVERING], batch_size="4", replicate="four")
+    call_command("run_benchmark", metric=[WAVERING], batch_size="1")
+    four, one = MetricRun.objects.order_by("pk")
+    document = json.loads(compare(four.pk, one.pk, json=True))
+    assert document["noise_floor"]["first"] == pytest.approx(3e-6)
+    assert document["noise_floor"]["second"] == 0
+    assert document["largest"] == pytest.approx(3e-6)
+    assert document["differ_in"]["batch_sizes"] == [[4], [1]]
+
+
+class Wavering(Counting):
+    """Its scores depend a little on how many images came with them, as on a GPU."""
+
+    def __init__(self, *, options):
+        super().__init__(options=options)
+        self.needs = "pixels"
+
+    def score(self, *, images, texts):
+        batch = super().score(images=images, texts=texts)
+        move = 1e-6 * (len(images) - 1)
+        return ScoreBatch(scores=[[value + move for value in row] for row in batch.scores])
 
 
 def external(tmp_path, *rows):
