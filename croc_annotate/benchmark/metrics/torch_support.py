@@ -189,6 +189,33 @@ def load_image_processor(checkpoint: Checkpoint) -> Any:
     return load_part(AutoImageProcessor, checkpoint, backend="pil")
 
 
+def load_processor(checkpoint: Checkpoint, model_type: str) -> Any:
+    """The processor of images and texts, without the part for videos where it has one.
+
+    No metric shows a video, and that part alone needs a package of its own (torchvision): with it
+    Qwen2.5-VL, InternVL, SmolVLM and others could not be loaded at all.
+    """
+    from transformers import AutoProcessor
+    from transformers.models.auto import processing_auto
+
+    name = processing_auto.PROCESSOR_MAPPING_NAMES.get(model_type)
+    own = processing_auto.processor_class_from_name(name) if name else None
+    if own is None or "video_processor" not in own.get_attributes():
+        return load_part(AutoProcessor, checkpoint)
+    return load_part(without_video(own), checkpoint)
+
+
+def without_video(own: Any) -> Any:
+    """A processor class of `transformers` that takes no part for videos; else the same."""
+
+    def get_attributes(cls: Any) -> list[str]:
+        return [name for name in super(without, cls).get_attributes() if name != "video_processor"]
+
+    parts = {"video_processor": None, "get_attributes": classmethod(get_attributes)}
+    without: Any = type(own.__name__, (own,), parts)
+    return without
+
+
 @contextmanager
 def loading(checkpoint: Checkpoint) -> Iterator[None]:
     """Turn what a loader raises into one sentence."""

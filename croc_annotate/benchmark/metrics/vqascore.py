@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
-from transformers import AutoModelForImageTextToText, AutoProcessor
+from transformers import AutoModelForImageTextToText
 
 from croc_annotate.benchmark.metric import (
     ImageInput,
@@ -66,7 +66,7 @@ class VqaScore:
         config = json.loads(torch_support.fetch(self._checkpoint, "config.json").read_text("utf-8"))
         if config.get("model_type") == "clip_t5":
             raise MetricError(f"{self._checkpoint.source} is read by --metric clip-flant5.")
-        self._processor = self._load_processor()
+        self._processor = self._load_processor(str(config.get("model_type", "")))
         before, behind = self._frame()
         self._before, self._behind = before, behind
         self._token = vlm.answer_token(
@@ -144,9 +144,10 @@ class VqaScore:
         for row, (start, own) in enumerate(zip(starts, tails, strict=True)):
             if inputs["input_ids"][row, start : start + len(own[0])].tolist() != own[0]:
                 raise ValueError("the processor changes more of the prompt than the image's place")
-        longest = inputs["input_ids"].shape[1]
+        # What has one entry a token is cut, the image's own arrays are not.
+        tokens = inputs["input_ids"].shape
         prefix = {
-            key: value[:, : starts[0]] if value.shape[1:2] == (longest,) else value
+            key: value[:, : starts[0]] if value.shape == tokens else value
             for key, value in inputs.items()
         }
         owner = [row for row, own in enumerate(tails) for _ in own]
@@ -198,8 +199,8 @@ class VqaScore:
             raise MetricError(f"The chat template of {self._checkpoint.source} drops the question.")
         return before, behind
 
-    def _load_processor(self) -> Any:
-        processor = torch_support.load_part(AutoProcessor, self._checkpoint)
+    def _load_processor(self, model_type: str) -> Any:
+        processor = torch_support.load_processor(self._checkpoint, model_type)
         if not hasattr(processor, "image_processor"):
             raise MetricError(f"{self._checkpoint.source} has no processor for images and texts.")
         # The Pillow form where there is one: the two backends give different pixels.

@@ -248,7 +248,9 @@ CHAT = (
 )
 
 
-def save_piece_tokenizer(folder: Path, *, specials: dict[str, str], extra: list[str]) -> int:
+def save_piece_tokenizer(
+    folder: Path, *, specials: dict[str, str], extra: list[str] | dict[str, str]
+) -> int:
     """A byte-level BPE tokenizer that knows the tests' words with a space in front; its size."""
     from tokenizers import Tokenizer, decoders, models, trainers
     from transformers import PreTrainedTokenizerFast
@@ -259,7 +261,10 @@ def save_piece_tokenizer(folder: Path, *, specials: dict[str, str], extra: list[
     trainer = trainers.BpeTrainer(
         vocab_size=500,
         initial_alphabet=_byte_alphabet(),
-        special_tokens=[*specials.values(), *extra],
+        special_tokens=[
+            *specials.values(),
+            *(extra.values() if isinstance(extra, dict) else extra),
+        ],
         show_progress=False,
     )
     tokenizer.train_from_iterator([" ".join(words()), " Yes No Yes No"] * 3, trainer)
