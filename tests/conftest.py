@@ -6,6 +6,7 @@ import importlib
 import itertools
 import os
 import shutil
+import sys
 import time
 import zlib
 from collections.abc import Iterator
@@ -19,6 +20,30 @@ settings.register_profile(
     "here", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("here")
+
+
+def pytest_configure() -> None:
+    """A part of the cache for each test, before anything is kept there."""
+    from django.conf import settings
+
+    from tests.cache import settings_of_tests
+
+    settings.CACHES = settings_of_tests(settings.CACHES)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """What is cached from now on belongs to this test."""
+    from tests.cache import begin
+
+    begin(item.nodeid)
+
+
+def pytest_sessionfinish() -> None:
+    """Leave nothing in a Redis that outlives the run."""
+    from tests.cache import forget_run
+
+    forget_run()
 
 
 @pytest.fixture(scope="session")
@@ -116,6 +141,16 @@ def same_in_any_order(request: pytest.FixtureRequest) -> None:
     blocker = request.getfixturevalue("django_db_blocker")
     with blocker.unblock(), connection.cursor() as cursor:
         cursor.execute(_sequences_sql())
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept_by_number() -> Iterator[None]:
+    """What a process remembers by the number of a row is of no use to the next test's row 1."""
+    yield
+    if benchmark := sys.modules.get("croc_annotate.benchmark.tasks"):
+        benchmark.forget_loaded()
+    if generation := sys.modules.get("generation.tasks"):
+        generation._unusable.clear()
 
 
 @pytest.fixture(autouse=True)

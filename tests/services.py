@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import secrets
 import socket
 import sys
 import tempfile
@@ -92,7 +93,8 @@ def _prepare() -> None:
     os.environ.update(
         DATABASE_URL=database,
         REDIS_URL=redis,
-        REDIS_PREFIX=f"croc-test-{os.getpid()}:",
+        # A number of a process comes again, in another container too.
+        REDIS_PREFIX=f"croc-test-{os.getpid()}-{secrets.token_hex(4)}:",
         SECRET_KEY="only-for-tests-0123456789-0123456789-0123456789",
         MEDIA_ROOT=tempfile.mkdtemp(prefix="croc-tests-media-"),
         DJANGO_ALLOW_ASYNC_UNSAFE="true",
