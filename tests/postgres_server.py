@@ -80,7 +80,7 @@ class PostgresServer:
         threading.Thread(target=self._supervise, daemon=True).start()
         self.wait()
 
-    def wait(self, *, seconds: float = 60) -> None:
+    def wait(self, *, seconds: float = 180) -> None:
         """Wait until it answers."""
         until = time.monotonic() + seconds
         while True:

@@ -60,7 +60,7 @@ class RedisServer:
             stderr=subprocess.DEVNULL,
         )
         client = redis.Redis.from_url(self.url)
-        until = time.monotonic() + 60
+        until = time.monotonic() + 180
         while time.monotonic() < until:
             try:
                 client.ping()
@@ -69,7 +69,7 @@ class RedisServer:
             else:
                 client.close()
                 return
-        raise TimeoutError("The Redis server of the test did not answer within 60 s")
+        raise TimeoutError("The Redis server of the test did not answer within 180 s")
 
     def stop(self) -> None:
         """End it and wait."""

@@ -13,6 +13,7 @@ import secrets
 import socket
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -65,11 +66,20 @@ def _redis_url() -> tuple[str, str]:
 
 
 def free_port() -> int:
-    """A TCP port that was free a moment ago."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
+    """A TCP port that is free, and stays so until it is used, for minutes perhaps.
+
+    Linux gives the ports above a limit to connections that go out: none of those. Two processes do
+    not choose the same, whatever pytest-randomly does to ``random``.
+    """
+    lowest = 32_768
+    with suppress(OSError, ValueError):
+        lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    while True:
+        wanted = 10_000 + secrets.randbelow(lowest - 10_000) if lowest > 12_000 else 0
+        with socket.socket() as listener, suppress(OSError):
+            listener.bind(("127.0.0.1", wanted))
+            port: int = listener.getsockname()[1]
+            return port
 
 
 def _start_redis() -> str:

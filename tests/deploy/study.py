@@ -37,7 +37,7 @@ class Study:
         return self.topology.postgres.connect("croc")
 
     def judge(self, *, seconds: float, think: float, people: int) -> subprocess.Popen[str]:
-        """Start the browsers in a process of their own."""
+        """Start the browsers in a process of their own, and wait until they begin."""
         command = [
             sys.executable, "-m", "tests.deploy.study_load", "--port", str(self.topology.port),
             "--slug", self.slug, "--seconds", str(seconds), "--think", str(think),
@@ -46,9 +46,11 @@ class Study:
             command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         assert process.stdin
+        assert process.stdout
         process.stdin.write(json.dumps(self.sessions[:people]))
         process.stdin.close()
         process.stdin = None
+        assert process.stdout.readline() == "judging\n"
         return process
 
     def stored(self, keys: list[str]) -> tuple[int, int]:
@@ -174,7 +176,7 @@ def judge_through(
     try:
         with ThreadPoolExecutor(1) as pool:
             happening = pool.submit(fault.happen, study, after=seconds / 4)
-            out, _ = process.communicate(timeout=seconds + 120)
+            out, _ = process.communicate(timeout=seconds + 240)
             happening.result()  # a fault that could not happen is no proof
     finally:
         process.kill()  # nothing where it has ended
@@ -186,7 +188,7 @@ def judge_through(
     assert report["unsent"] == 0, report
     assert study.stored(study.keys) == (len(study.keys), len(study.keys)), report
     assert study.too_many() == 0
-    study.topology.wait_ready(seconds=20)
+    study.topology.wait_ready(seconds=120)
     assert study.odd_books() == []
     last = report["last_failure"]
     report["sent"] = len(keys)

@@ -2,7 +2,7 @@
 
 Run in a process of its own. Each browser claims items, fetches their images, thinks, and sends
 answers with keys of its own; what fails is sent again under the same keys, as the judging page
-does. Prints one JSON document with every key that was answered. Moments are those of the
+does. Prints a line when it begins, then one JSON document with every key that was answered. Moments are those of the
 machine's monotonic clock, which all processes share and no jump of the day's time touches.
 """
 
@@ -176,6 +176,7 @@ async def load(given: argparse.Namespace, sessions: list[str]) -> dict[str, Any]
     browsers = [
         Browser(given.port, given.slug, session, given.think, given.batch) for session in sessions
     ]
+    print("judging", flush=True)  # from now on faults are felt
     start = time.perf_counter()
     until = start + given.seconds
     await asyncio.gather(*(b.run(until, until + given.grace) for b in browsers))
@@ -203,7 +204,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--slug", required=True)
     parser.add_argument("--seconds", type=float, default=8.0)
-    parser.add_argument("--grace", type=float, default=30.0)
+    parser.add_argument("--grace", type=float, default=120.0)
     parser.add_argument("--think", type=float, default=0.2)
     parser.add_argument("--batch", type=int, default=3)
     given = parser.parse_args()

@@ -238,7 +238,7 @@ class Topology:
                 start_new_session=True,
             )
 
-    def wait_ready(self, *, seconds: float = 60) -> float:
+    def wait_ready(self, *, seconds: float = 180) -> float:
         """Wait until /readyz answers 200 and return how long that took."""
         start, said = time.monotonic(), ""
         while time.monotonic() - start < seconds:
