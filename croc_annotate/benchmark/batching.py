@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from croc_annotate.benchmark.metric import MetricMemoryError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 _START: Final = 4
 _LIMIT: Final = 256
@@ -55,3 +63,17 @@ class BatchSize:
         self.size //= 2
         self._settled = True
         return True
+
+
+def halving(call: Callable[[Sequence[T]], R], items: Sequence[T]) -> list[R]:
+    """The answers for all items: one, or those of ever smaller parts where memory runs out.
+
+    Raises MetricMemoryError when a single item is too large.
+    """
+    try:
+        return [call(items)]
+    except MetricMemoryError:
+        if len(items) <= 1:
+            raise
+    half = len(items) // 2
+    return [*halving(call, items[:half]), *halving(call, items[half:])]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from croc_annotate.benchmark.batching import halving
 from croc_annotate.benchmark.environment import peak_memory_mb
 from croc_annotate.benchmark.flat_index import rank_with_faiss, use_faiss
 from croc_annotate.benchmark.metric import DualEncoder, ImageInput, MetricError, Prepares
@@ -19,7 +20,7 @@ from croc_annotate.benchmark.retrieval import (
     rank_pools,
     rsum,
 )
-from croc_annotate.lib.imagefiles import rgb
+from croc_annotate.lib.imagefiles import BadImageError, rgb
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -91,8 +92,11 @@ def evaluate_full(
     embedded = time.perf_counter()
     texts = np.concatenate(
         [
-            metric.embed_texts(texts=data.texts[i : i + batch])
+            part
             for i in range(0, len(data.texts), batch)
+            for part in halving(
+                lambda own: metric.embed_texts(texts=own), data.texts[i : i + batch]
+            )
         ]
     )
     texted = time.perf_counter()
@@ -170,12 +174,17 @@ def evaluate_pools(
 
 
 def neighbours_of(
-    encoder: Metric, data: RetrievalSet, read: Callable[[int], bytes], *, k: int = 50
+    encoder: Metric,
+    data: RetrievalSet,
+    read: Callable[[int], bytes],
+    *,
+    k: int = 50,
+    batch: int = 32,
 ) -> np.ndarray:
     """The k visually nearest images of each image; raises MetricError for a metric that cannot."""
     if not isinstance(encoder, DualEncoder):
         raise MetricError("the encoder of the neighbours must embed images.")
-    return nearest_neighbours(embed_images(encoder, data, read, batch=32), k=k)
+    return nearest_neighbours(embed_images(encoder, data, read, batch=batch), k=k)
 
 
 def embed_images(
@@ -185,18 +194,35 @@ def embed_images(
     parts = []
     for start in range(0, len(data.image_keys), batch):
         rows = range(start, min(start + batch, len(data.image_keys)))
-        parts.append(metric.embed_images(images=[image_input(metric, data, read, i) for i in rows]))
+        images = [image_input(metric, data, read, i) for i in rows]
+        parts += halving(lambda own: metric.embed_images(images=own), images)
     return np.concatenate(parts)
+
+
+def score_pairs(
+    metric: Metric, pairs: Sequence[tuple[ImageInput, Sequence[str]]]
+) -> list[list[float | None]]:
+    """The scores of each image with its own texts, in smaller batches where memory runs out."""
+    parts = halving(
+        lambda own: (
+            metric.score(images=[i for i, _ in own], texts=[list(t) for _, t in own]).scores
+        ),
+        pairs,
+    )
+    return [row for part in parts for row in part]
 
 
 def image_input(
     metric: Metric, data: RetrievalSet, read: Callable[[int], bytes], row: int
 ) -> ImageInput:
-    """One image as the metric wants it."""
+    """One image as the metric wants it; raises MetricError for one that cannot be read."""
     if metric.needs == "hash":
         return ImageInput(sha256=data.image_keys[row])
-    content = read(row)
-    pixels = rgb(content) if metric.needs == "pixels" else None
+    try:
+        content = read(row)
+        pixels = rgb(content) if metric.needs == "pixels" else None
+    except (OSError, BadImageError) as error:
+        raise MetricError(f"image {data.image_keys[row]} cannot be read: {error}") from error
     image = ImageInput(sha256=data.image_keys[row], data=content, pixels=pixels)
     return metric.prepare(image=image) if isinstance(metric, Prepares) else image
 
@@ -231,11 +257,14 @@ def _score_pools(
     images = sorted(asked)
     for start in range(0, len(images), batch):
         chunk = images[start : start + batch]
-        result = metric.score(
-            images=[image_input(metric, data, read, i) for i in chunk],
-            texts=[[data.texts[queries[p]] for p in asked[i]] for i in chunk],
+        rows = score_pairs(
+            metric,
+            [
+                (image_input(metric, data, read, i), [data.texts[queries[p]] for p in asked[i]])
+                for i in chunk
+            ],
         )
-        for image, values in zip(chunk, result.scores, strict=True):
+        for image, values in zip(chunk, rows, strict=True):
             for position, value in zip(asked[image], values, strict=True):
                 if value is not None:
                     scores[position][place[position][image]] = value

@@ -19,6 +19,7 @@ from croc_annotate.benchmark.retrieving import (
     evaluate_full,
     evaluate_pools,
     neighbours_of,
+    score_pairs,
 )
 from croc_annotate.benchmark.winoground import CHANCE, score_examples, text_accuracy
 from croc_annotate.lib.hashing import sha256_bytes
@@ -37,6 +38,7 @@ SETS: Final = (
     "mscoco-fg", "flickr30k-fg",
 )  # fmt: skip
 _NEIGHBOURS: Final = 50
+BATCH: Final = 16  # images at once, unless the caller says how many; halved where memory runs out
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class SetFiles:
 
 
 def run_set(
-    metric: Metric, name: str, files: SetFiles, *, batch: int = 16, index: IndexChoice = "auto"
+    metric: Metric, name: str, files: SetFiles, *, batch: int = BATCH, index: IndexChoice = "auto"
 ) -> dict[str, Any]:
     """The set's own statistics; raises SetFileError, HumanFileError or MetricError."""
     start = time.perf_counter()
@@ -75,10 +77,13 @@ def run_retrieval(
     *,
     pool: str = "full",
     encoder: Metric | None = None,
+    batch: int = BATCH,
     index: IndexChoice = "auto",
 ) -> dict[str, Any]:
     """Retrieval over a release: every text against all images, or against its pair's pool."""
     members = list(images.members)
+    if not members:
+        raise MetricError("the release has no verified image of a scored side.")
     names = {pair: number for number, pair in enumerate(images.layout.pair_ids)}
     texts = [[m.prompt if m.role == "prompt" else m.contrast] for m in members]
     data = build_set(
@@ -92,17 +97,17 @@ def run_retrieval(
         return content
 
     if pool == "full":
-        return {**evaluate_full(metric, data, read, index=index), "pool": "full"}
+        return {**evaluate_full(metric, data, read, batch=batch, index=index), "pool": "full"}
     if encoder is None:
         raise MetricError("--pool pair needs --neighbours-by METRIC: another, frozen encoder.")
     if encoder.describe().parts() == metric.describe().parts():
         raise MetricError("the encoder of the neighbours must not be the metric that is evaluated.")
-    neighbours = neighbours_of(encoder, data, read, k=_NEIGHBOURS)
-    return evaluate_pools(metric, data, read, neighbours)
+    neighbours = neighbours_of(encoder, data, read, k=_NEIGHBOURS, batch=batch)
+    return evaluate_pools(metric, data, read, neighbours, batch=batch)
 
 
 def score_files(
-    metric: Metric, folder: Path, wanted: Mapping[str, Sequence[str]], *, batch: int = 16
+    metric: Metric, folder: Path, wanted: Mapping[str, Sequence[str]], *, batch: int = BATCH
 ) -> dict[tuple[str, str], float | None]:
     """(file, text) → score; each file is decoded once for all its texts.
 
@@ -113,9 +118,9 @@ def score_files(
     with ThreadPoolExecutor(max_workers=2) as pool:
         for start in range(0, len(names), batch):
             chunk = names[start : start + batch]
-            images = list(pool.map(lambda name: _image(metric, folder, name), chunk))
-            result = metric.score(images=images, texts=[list(wanted[name]) for name in chunk])
-            for name, values in zip(chunk, result.scores, strict=True):
+            images = pool.map(lambda name: _image(metric, folder, name), chunk)
+            rows = score_pairs(metric, [(i, wanted[n]) for i, n in zip(images, chunk, strict=True)])
+            for name, values in zip(chunk, rows, strict=True):
                 scores |= {
                     (name, text): value for text, value in zip(wanted[name], values, strict=True)
                 }
@@ -164,8 +169,10 @@ def _sugarcrepe(metric: Metric, files: SetFiles, batch: int) -> dict[str, Any]:
 def _graded(metric: Metric, files: SetFiles, batch: int) -> dict[str, Any]:
     graded = human_files.read(files.file, need_scores=False)
     names = human_files.image_names(files.file, graded)
-    wanted = {name: [text] for name, text in names}
-    found = score_files(metric, files.images, wanted, batch=batch)
+    wanted: dict[str, dict[str, None]] = {}  # an image may have been graded for several texts
+    for name, text in names:
+        wanted.setdefault(name, {})[text] = None
+    found = score_files(metric, files.images, {n: list(t) for n, t in wanted.items()}, batch=batch)
     scores = np.array([_number(found[name, text]) for name, text in names])
     own = human_files.GradedSet(
         graded.keys, graded.prompt, graded.human, {metric.describe().name: scores}, graded.skills

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import zlib
 from io import StringIO
 
 import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
-from croc_annotate.benchmark.metric import MetricFacts, ScoreBatch
+from croc_annotate.benchmark.metric import MetricFacts, MetricMemoryError, ScoreBatch
+from croc_annotate.benchmark.metrics.dual_encoder import unit_rows
 from croc_annotate.benchmark.other_sets import SetFileError, read_fine_grained, read_karpathy
 from croc_annotate.benchmark.winoground import score_examples
 from tests.factories import png_bytes
@@ -151,6 +153,164 @@ def test_an_enlarged_pool_has_images_without_captions(tmp_path):
     assert data.image_keys == ("1.jpg", "2.jpg", "3.jpg")
     assert [i.tolist() for i in data.images_of_text] == [[0, 1], [0]]
     assert data.texts_of_image[2].tolist() == []
+
+
+class Hashed:
+    """A dual encoder whose embeddings are drawn from names and texts: no skill, but definite."""
+
+    needs = "hash"
+    fits = 1_000  # images at once
+    batches: list[int] = []
+
+    def __init__(self, *, options):
+        pass
+
+    def describe(self):
+        return MetricFacts(name="hashed")
+
+    def _rows(self, keys):
+        drawn = [np.random.default_rng(zlib.crc32(key.encode())).normal(size=8) for key in keys]
+        # Coarse, so that some tie.
+        return unit_rows(np.round(np.array(drawn)))
+
+    def embed_images(self, *, images):
+        if len(images) > self.fits:
+            raise MetricMemoryError("out of memory")
+        self.batches.append(len(images))
+        return self._rows([image.sha256 for image in images])
+
+    def embed_texts(self, *, texts):
+        return self._rows(list(texts))
+
+    def similarity(self, *, images, texts):
+        return images @ texts.T
+
+    def truncated(self, *, texts):
+        return frozenset()
+
+    def score(self, *, images, texts):
+        raise NotImplementedError
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def hashed(monkeypatch):
+    monkeypatch.setattr(Hashed, "batches", [])
+    return Hashed
+
+
+def searched(name, file, tmp_path, **options):
+    out = StringIO()
+    call_command("run_benchmark", metric=["tests.benchmark.test_other_sets:Hashed"], set=name,
+                 file=file, images=tmp_path, stdout=out, **options)  # fmt: skip
+    return json.loads(out.getvalue())
+
+
+def recalls(queries, items, relevant):
+    """Recall@1/5/10 by sorting, each relevant item behind all that tie with it: in plain loops."""
+    embed = Hashed(options=None)._rows
+    table = embed(queries).astype(float) @ embed(items).astype(float).T
+    table = table.astype(np.float32)
+    ranks = []
+    for row, wanted in zip(table, relevant, strict=True):
+        best = max(row[k] for k in wanted)
+        ranks.append(1 + sum(row[k] >= best for k in range(len(items)) if k not in wanted))
+    return [sum(rank <= k for rank in ranks) / len(ranks) for k in (1, 5, 10)]
+
+
+def captioned(n, each):
+    return {f"{i}.jpg": [f"caption {i}.{k}" for k in range(each)] for i in range(n)}
+
+
+def expected(captions, pool=()):
+    """(text → image, image → text): an image's captions all answer it."""
+    images, texts = [*captions, *pool], [t for own in captions.values() for t in own]
+    owner = [i for i, own in enumerate(captions.values()) for _ in own]
+    forward = recalls(texts, images, [{i} for i in owner])
+    answers = [{t for t, o in enumerate(owner) if o == i} for i in range(len(captions))]
+    return forward, recalls(list(captions), texts, answers)
+
+
+@pytest.mark.parametrize("name", ["coco-5k", "flickr30k", "mscoco-fg", "flickr30k-fg"])
+def test_retrieval_sets_are_searched_both_ways_with_latency_and_memory(name, tmp_path, hashed):
+    captions = captioned(40, 5)
+    pool: list[str] = []
+    options = {}
+    if name.endswith("-fg"):
+        file, pool = tmp_path / "fg.json", [f"extra {i}.jpg" for i in range(25)]
+        file.write_text(json.dumps(captions))
+        (tmp_path / "pool.json").write_text(json.dumps(pool))
+        options["pool_file"] = tmp_path / "pool.json"
+    else:
+        file = tmp_path / "karpathy.json"
+        images = [{"filename": i, "split": "test", "sentences": [{"raw": t} for t in own]}
+                  for i, own in captions.items()]  # fmt: skip
+        file.write_text(json.dumps({"images": images, "dataset": name}))
+    document = searched(name, file, tmp_path, **options)
+    forward, backward = expected(captions, pool)
+    assert [document["text_to_image"][f"recall@{k}"] for k in (1, 5, 10)] == forward
+    assert [document["image_to_text"][f"recall@{k}"] for k in (1, 5, 10)] == backward
+    assert document["rsum"] == pytest.approx(100 * sum(forward + backward))
+    assert 0 < forward[2] < 1
+    assert (document["images"], document["texts"]) == (40 + len(pool), 200)
+    assert document["text_to_image"]["pool"] == 40 + len(pool)
+    assert set(document["seconds"]) == {"images", "texts", "ranking"}
+    assert document["milliseconds_per_query"] > 0
+    assert document["peak_memory_mb"]["host"] > 0
+    assert document["index"] == "exact"
+
+
+def test_coco_1k_is_the_mean_over_five_thousands(tmp_path, hashed):
+    captions = captioned(5_000, 1)
+    images = [{"filename": i, "split": "test", "sentences": [{"raw": t} for t in own]}
+              for i, own in captions.items()]  # fmt: skip
+    (tmp_path / "karpathy.json").write_text(json.dumps({"images": images, "dataset": "coco"}))
+    document = searched("coco-1k", tmp_path / "karpathy.json", tmp_path)
+    assert [fold["images"] for fold in document["folds"]] == [1_000] * 5
+    assert document["rsum"] == pytest.approx(sum(f["rsum"] for f in document["folds"]) / 5)
+    assert len({fold["rsum"] for fold in document["folds"]}) > 1  # other images in each
+
+
+@pytest.mark.parametrize(("size", "fits", "batches"), [
+    ("8", 1_000, [8, 8, 8, 8, 8]), ("auto", 1_000, [16, 16, 8]), ("16", 5, [4] * 10),
+])  # fmt: skip
+def test_the_batch_size_of_a_set_is_the_callers_and_is_halved_where_memory_runs_out(
+    tmp_path, hashed, monkeypatch, size, fits, batches
+):
+    monkeypatch.setattr(Hashed, "fits", fits)
+    (tmp_path / "fg.json").write_text(json.dumps(captioned(40, 1)))
+    document = searched("mscoco-fg", tmp_path / "fg.json", tmp_path, batch_size=size)
+    assert Hashed.batches == batches
+    assert document["images"] == 40
+
+
+def test_one_image_that_does_not_fit_is_one_sentence(tmp_path, hashed, monkeypatch):
+    monkeypatch.setattr(Hashed, "fits", 0)
+    (tmp_path / "fg.json").write_text(json.dumps(captioned(3, 1)))
+    with pytest.raises(CommandError, match="out of memory"):
+        searched("mscoco-fg", tmp_path / "fg.json", tmp_path)
+
+
+@pytest.mark.parametrize("option", ["queue", "limit", "replicate", "retry_missing"])
+@pytest.mark.parametrize("mode", [{"set": "winoground"}, {"retrieval": True}])
+def test_what_a_set_does_not_heed_is_refused(option, mode):
+    with pytest.raises(CommandError, match=f"--{option.replace('_', '-')} does not go with --"):
+        call_command("run_benchmark", metric=["random"], **mode, **{option: 1})
+
+
+def test_an_image_that_was_graded_for_two_texts_is_scored_against_both(tmp_path):
+    pictures(tmp_path / "images", "a.jpg", "b.jpg")
+    entries = {
+        f"{image}{n}": {"text": f"text {n}", "human_avg": h, "image_path": f"{image}.jpg"}
+        for image, n, h in (("a", 1, 1.0), ("a", 2, 4.0), ("b", 1, 2.0), ("b", 2, 5.0))
+    }
+    (tmp_path / "tifa.json").write_text(json.dumps(entries))
+    Lookup.table = {"text 1": [0.1, 0.2], "text 2": [0.4, 0.5]}
+    found = run("tifa", tmp_path / "tifa.json", tmp_path / "images")["metrics"]["lookup"]
+    assert (found["n"], found["missing"]) == (4, 0)
+    assert found["kendall_tau_b"] == pytest.approx(1.0)
 
 
 def test_files_outside_the_folder_are_refused(tmp_path):

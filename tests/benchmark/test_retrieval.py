@@ -168,3 +168,20 @@ def test_the_full_pool_needs_a_metric_that_embeds():
     small_release()
     with pytest.raises(CommandError, match="needs a metric that embeds"):
         call_command("run_benchmark", metric=["random"], retrieval=True)
+
+
+@pytest.mark.django_db
+def test_a_picture_that_cannot_be_read_and_a_release_without_any_are_one_sentence():
+    from django.core.files.storage import default_storage
+
+    from croc_annotate.benchmark.selectors import release_images
+    from tests.benchmark.world import close_release, open_release
+
+    release = small_release(pairs=2, images=1)
+    member = next(iter(release_images(release).members))
+    default_storage.delete(member.storage_name)
+    with pytest.raises(CommandError, match=f"image {member.sha256} cannot be read"):
+        call_command("run_benchmark", metric=["onnx-dual-encoder"], retrieval=True)
+    close_release(open_release("empty"), [], [])
+    with pytest.raises(CommandError, match="no verified image"):
+        call_command("run_benchmark", metric=["onnx-dual-encoder"], retrieval=True, release="empty")

@@ -20,7 +20,7 @@ from croc_annotate.benchmark.human_files import HumanFileError
 from croc_annotate.benchmark.metric import MetricError, MetricOptions
 from croc_annotate.benchmark.other_sets import SetFileError
 from croc_annotate.benchmark.selectors import release_images
-from croc_annotate.benchmark.set_running import SETS, SetFiles, run_retrieval, run_set
+from croc_annotate.benchmark.set_running import BATCH, SETS, SetFiles, run_retrieval, run_set
 from croc_annotate.benchmark.tasks import enqueue_run
 from croc_annotate.releases.selectors import ReleaseNotFoundError, find_release
 
@@ -122,6 +122,8 @@ Examples:
             return
         if not options["metric"]:
             raise CommandError("name a metric with --metric; --list shows them.", returncode=2)
+        if options["set"] or options["retrieval"]:
+            _refuse_unheeded(options)
         if options["set"]:
             self._print(lambda metric: _run_set(metric, options), options)
             return
@@ -207,20 +209,37 @@ def _metric_options(request: RunRequest) -> MetricOptions:
     )
 
 
+def _refuse_unheeded(options: dict[str, Any]) -> None:
+    """What only a run on a release heeds is refused beside --set and --retrieval, not passed over."""
+    for name in ("queue", "limit", "replicate", "retry_missing"):
+        if options[name]:
+            kind = "--set" if options["set"] else "--retrieval"
+            raise CommandError(
+                f"--{name.replace('_', '-')} does not go with {kind}: nothing is stored there.",
+                returncode=2,
+            )
+
+
 def _run_set(metric: Metric, options: dict[str, Any]) -> dict[str, Any]:
     if options["file"] is None or options["images"] is None:
         raise CommandError("--set needs --file and --images.", returncode=2)
     files = SetFiles(options["file"], options["images"], options["pool_file"])
-    return run_set(metric, options["set"], files, index=options["index"])
+    batch = _request("", options).batch_size or BATCH
+    return run_set(metric, options["set"], files, batch=batch, index=options["index"])
 
 
 def _run_retrieval(
     metric: Metric, images: ReleaseImages, options: dict[str, Any]
 ) -> dict[str, Any]:
     encoder = registry.create(options["neighbours_by"]) if options["neighbours_by"] else None
-    document = run_retrieval(
-        metric, images, pool=options["pool"], encoder=encoder, index=options["index"]
-    )
+    try:
+        document = run_retrieval(
+            metric, images, pool=options["pool"], encoder=encoder, index=options["index"],
+            batch=_request("", options).batch_size or BATCH,
+        )  # fmt: skip
+    finally:
+        if encoder is not None:
+            encoder.close()
     return {"metric": metric.describe().parts(), **document}
 
 
