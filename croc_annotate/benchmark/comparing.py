@@ -33,6 +33,9 @@ class SideBySide:
     p: float | None = None
     reason: str = ""
     """Why there is no interval."""
+    category: str = ""
+    part: str = ""
+    """Of a category's rows: "text" or "image"."""
 
 
 def compare_entries(board: Board, first: Entry, second: Entry) -> list[SideBySide]:
@@ -55,7 +58,11 @@ def compare_entries(board: Board, first: Entry, second: Entry) -> list[SideBySid
     for category in board.layout.categories:
         a, b = first.result.categories[category], second.result.categories[category]
         rows += [
-            _row(a, b, part, f"{category}: {part}-based", bounds[category])
+            replace(
+                _row(a, b, part, f"{category}: {part}-based", bounds[category]),
+                category=category,
+                part=part,
+            )
             for part in ("text", "image")
         ]
     return rows

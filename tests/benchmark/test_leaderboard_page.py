@@ -148,10 +148,16 @@ def test_the_words_for_an_empty_list_are_those_of_the_chosen_category(client, re
     assert not has_value(evaluation, statistic="image", category="negation")
 
 
-def test_two_metrics_side_by_side(client, release):
+def test_two_metrics_side_by_side(client, release, settings):
     html = page(client, "compare", a="counting", b="other")
     assert "overall" in html
     assert "Scores shown are those of" in html
+    # As everywhere else: the category's own name, and words that have a German form.
+    assert re.search(r">\s*Counting · Image-based\s*<", html)
+    client.cookies[settings.LANGUAGE_COOKIE_NAME] = "de"
+    german = page(client, "compare", a="counting", b="other")
+    del client.cookies[settings.LANGUAGE_COOKIE_NAME]
+    assert re.search(r">\s*[^<]+ · Bildbasiert\s*<", german)
     page(client, "compare", a="counting", b="nothing", status=404)
 
 
