@@ -8,9 +8,9 @@ from threading import Event, Lock
 
 import pytest
 
-from croc_annotate.releases.export import payloads, workdir
+from croc_annotate.releases.export import payloads, tables, workdir
 from croc_annotate.releases.export.arrays import column_of
-from tests.benchmarks.bench_export import MEMORY_LIMIT_MB, World
+from tests.benchmarks.bench_export import FORMATS, MEMORY_LIMIT_MB, World
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 @pytest.mark.field_case(36)
-@pytest.mark.parametrize("name", ["crochum", "parquet"])
+@pytest.mark.parametrize("name", FORMATS)
 def test_an_export_of_more_data_than_its_limit_stays_below_the_limit(world: World, name: str):
     assert world.megabytes > MEMORY_LIMIT_MB, "too little data to show anything"
     assert world.export(name).megabytes < MEMORY_LIMIT_MB
@@ -55,6 +55,26 @@ def test_images_enter_a_table_without_a_copy():
     assert column.to_pylist() == cells
     for chunk, data in zip(column.chunks, images, strict=True):
         assert chunk.field("bytes").buffers()[2].address == pa.py_buffer(data).address
+
+
+def test_the_memory_of_each_row_group_is_given_back(tmp_path, monkeypatch):
+    pa = pytest.importorskip("pyarrow")
+    pool, given_back = pa.default_memory_pool(), []
+
+    class Pool:
+        def release_unused(self) -> None:
+            given_back.append(pool.bytes_allocated())
+            pool.release_unused()
+
+    monkeypatch.setattr(pa, "default_memory_pool", Pool)
+    monkeypatch.setattr(tables, "ROWS", 10)
+    before = pool.bytes_allocated()
+    with workdir.work_folder(tmp_path / "out", "a", force=False) as out:
+        schema = pa.schema([pa.field("n", pa.int64())])
+        tables.write_table(out, "n.parquet", schema, ({"n": n} for n in range(35)))
+        file = out.root / "n.parquet"
+        assert pa.parquet.ParquetFile(file).num_row_groups == len(given_back) == 4
+    assert max(given_back) - before < 1_000_000
 
 
 @pytest.mark.parametrize(("weight", "ahead"), [(payloads._AHEAD_BYTES, 4), (2**20, 8)])

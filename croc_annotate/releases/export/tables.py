@@ -38,7 +38,7 @@ def write_table(
         pq.ParquetWriter(sink, schema, compression="zstd") as writer,
     ):
         while batch := list(islice(stream, ROWS)):
-            writer.write_table(table_of(batch, schema), row_group_size=ROWS)
+            _write(writer, table_of(batch, schema))
             sink.rows += len(batch)
 
 
@@ -123,4 +123,12 @@ def _writer(sink: HashedFile, schema: pa.Schema, *, images_repeat: bool) -> Any:
 
 
 def _flush(writer: Any, schema: pa.Schema, group: list[dict[str, Any]]) -> None:
-    writer.write_table(table_of(group, schema), row_group_size=len(group))
+    _write(writer, table_of(group, schema))
+
+
+def _write(writer: Any, table: pa.Table) -> None:
+    """One row group. Arrow's allocator would keep what it took for it: about 10 MB."""
+    import pyarrow as pa
+
+    writer.write_table(table, row_group_size=table.num_rows)
+    pa.default_memory_pool().release_unused()
