@@ -71,7 +71,12 @@ export class Store {
       this.memory[name].set(this.count, { ...kept, seq: this.count });
       return;
     }
-    await this.transaction(name, "readwrite", (t) => promised(t.objectStore(name).add(kept)));
+    await this.transaction(name, "readwrite", (t) => {
+      const added = promised(t.objectStore(name).add(kept));
+      // Not by itself after the reply to "add": a tab that is closed between the two would lose it.
+      t.commit();
+      return added;
+    });
   }
 
   /** All records of this scope, in the order in which they were added. */
