@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+import torch
 from diffusers import DiffusionPipeline
 
 from generation.pipeline import PipelineError
 from generation.pipelines.torch_runner import TorchRunner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # Our setting -> the call's possible names for it; the first that the call has is used.
 _NAMES = {
@@ -21,6 +25,31 @@ _NAMES = {
 }
 
 
+class _OncePerText:
+    """A pipeline's own `encode_prompt`, which answers what it was asked before from memory.
+
+    So the encoders run once for a text (and once for its negative prompt, and for the size of
+    its last batch), whatever a pipeline calls its embeddings.
+    """
+
+    def __init__(self, encode: Callable[..., Any]) -> None:
+        self._encode = encode
+        self._answers: dict[str, Any] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        given = [*args, *kwargs.values()]
+        if any(isinstance(value, torch.Tensor) for value in given):
+            return self._encode(*args, **kwargs)
+        asked = repr((args, sorted(kwargs.items())))
+        if asked not in self._answers:
+            self._answers[asked] = self._encode(*args, **kwargs)
+        return self._answers[asked]
+
+    def forget(self) -> None:
+        """Another text comes."""
+        self._answers.clear()
+
+
 class DiffusersRunner(TorchRunner):
     """`DiffusionPipeline.from_pretrained(model_id)`, the class as the repository names it.
 
@@ -30,10 +59,14 @@ class DiffusersRunner(TorchRunner):
 
     pipeline_class = DiffusionPipeline
     defaults: ClassVar = {"steps": 30, "guidance": 5.0, "batch_size": 4}
+    _encoded: _OncePerText | None = None
 
     def load(self) -> None:
         """As for all; refuses what cannot draw from a text."""
         super().load()
+        if hasattr(self._pipe, "encode_prompt"):
+            self._encoded = _OncePerText(self._pipe.encode_prompt)
+            self._pipe.encode_prompt = self._encoded
         unknown = sorted(set(self.spec.settings.extra) - self._accepted())
         if "prompt" not in self._accepted() or unknown:
             what = f"has no argument {', '.join(unknown)}" if unknown else "takes no prompt"
@@ -41,7 +74,14 @@ class DiffusersRunner(TorchRunner):
 
     def embed(self, text: str) -> dict[str, Any]:
         """The text itself: every pipeline has its own embeddings under its own names."""
+        if self._encoded is not None:
+            self._encoded.forget()
         return {"prompt": text}
+
+    def close(self) -> None:
+        """Embeddings go with the weights."""
+        self._encoded = None
+        super().close()
 
     def call_arguments(self) -> dict[str, Any]:
         """Settings under the names that this pipeline's call uses."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ pytestmark = [
 ]
 
 TEXT = "a plate with three red apples"
-RUNNERS = {"flux": "flux", "sd3": "sd3", "diffusers": "flux"}
+RUNNERS = {"flux": "flux", "sd3": "sd3", "diffusers": "flux", "diffusers of SDXL": "sdxl"}
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +37,7 @@ def models(tmp_path_factory) -> dict[str, str]:
     return {
         "flux": tiny_pipelines.save(tiny_pipelines.flux(), folder / "flux"),
         "sd3": tiny_pipelines.save(tiny_pipelines.sd3(), folder / "sd3"),
+        "sdxl": tiny_pipelines.save(tiny_pipelines.sdxl(), folder / "sdxl"),
     }
 
 
@@ -47,7 +49,7 @@ def runner(models: dict[str, str]):
         small = {"width": 32, "height": 32, "steps": 2, "dtype": "float32", "device": "cpu"}
         built = build_pipeline(
             slug=name,
-            pipeline=name,
+            pipeline=name.split()[0],
             model_id=models[RUNNERS[name]],
             revision="",
             settings={**small, "max_sequence_length": 48, **settings},
@@ -116,6 +118,22 @@ def test_a_text_is_embedded_once_for_all_its_batches(runner, name: str) -> None:
     assert calls == [TEXT, "four apples", TEXT]
 
 
+@pytest.mark.parametrize("name", ["diffusers", "diffusers of SDXL"])
+def test_any_pipeline_s_encoders_run_once_for_a_text(runner, name: str) -> None:
+    loaded, plain = runner(name, negative_prompt="blurred"), runner(name, negative_prompt="blurred")
+    plain._pipe.encode_prompt = plain._encoded._encode  # as diffusers has it
+    calls: list[int] = []
+    loaded._pipe.text_encoder_2.register_forward_hook(lambda *_: calls.append(1))
+    runs = []
+    for text, seeds in ((TEXT, [1, 2]), (TEXT, [3, 4]), ("four apples", [1, 2]), (TEXT, [5, 6])):
+        before = len(calls)
+        ours = [pixels(outcome) for outcome in loaded.render(text, seeds)]
+        assert np.array_equal(ours, [pixels(outcome) for outcome in plain.render(text, seeds)])
+        runs.append(len(calls) - before)
+    assert runs[0] > 0
+    assert runs == [runs[0], 0, runs[0], runs[0]]
+
+
 def test_two_texts_give_two_images_and_a_run_repeats_itself(runner) -> None:
     first, again = (pixels(next(iter(runner().render(TEXT, [1])))) for _ in "ab")
     other = pixels(next(iter(runner().render("a dog", [1]))))
@@ -167,6 +185,22 @@ def test_an_exhausted_allocator_halves_the_batch(runner, error: RuntimeError) ->
     assert [o.seed for o in outcomes] == list(range(1, 9))
     assert all(isinstance(o, RenderedImage) for o in outcomes)
     assert batches.size == 2
+
+
+@pytest.mark.field_case(48)
+def test_an_image_that_the_safety_checker_blacked_is_a_failure(runner) -> None:
+    loaded = runner()
+    list(loaded.render(TEXT, [1]))  # the text's embeddings are there
+    pipe = loaded._pipe
+
+    def checked(**arguments: object) -> SimpleNamespace:
+        images = pipe(**arguments).images
+        return SimpleNamespace(images=images, nsfw_content_detected=[False, True, False])
+
+    loaded._pipe = checked
+    outcomes = list(loaded.render(TEXT, [1, 2, 3]))
+    assert [type(o) for o in outcomes] == [RenderedImage, RenderFailure, RenderedImage]
+    assert "safety checker" in outcomes[1].reason
 
 
 def test_a_lost_device_is_told_from_a_bad_image(runner) -> None:

@@ -8,11 +8,14 @@ import torch
 from diffusers import (
     AutoencoderKL,
     DiffusionPipeline,
+    EulerDiscreteScheduler,
     FlowMatchEulerDiscreteScheduler,
     FluxPipeline,
     FluxTransformer2DModel,
     SD3Transformer2DModel,
     StableDiffusion3Pipeline,
+    StableDiffusionXLPipeline,
+    UNet2DConditionModel,
 )
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
@@ -160,6 +163,43 @@ def sd3(
             caption_projection_dim=8 * heads,
             pooled_projection_dim=64,
             pos_embed_max_size=32,
+        ).eval(),
+    )
+
+
+def sdxl() -> StableDiffusionXLPipeline:
+    """A StableDiffusionXLPipeline: a UNet, real guidance, another scheduler."""
+    torch.manual_seed(0)
+    return StableDiffusionXLPipeline(
+        scheduler=EulerDiscreteScheduler(),
+        text_encoder=CLIPTextModel(clip_config()).eval(),
+        tokenizer=clip_tokenizer(),
+        text_encoder_2=CLIPTextModelWithProjection(clip_config()).eval(),
+        tokenizer_2=clip_tokenizer(),
+        vae=AutoencoderKL(
+            block_out_channels=(8, 16),
+            down_block_types=["DownEncoderBlock2D"] * 2,
+            up_block_types=["UpDecoderBlock2D"] * 2,
+            latent_channels=4,
+            norm_num_groups=4,
+            layers_per_block=1,
+            sample_size=32,
+            force_upcast=False,
+        ),
+        unet=UNet2DConditionModel(
+            block_out_channels=(8, 16),
+            layers_per_block=1,
+            sample_size=16,
+            in_channels=4,
+            out_channels=4,
+            down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
+            up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
+            attention_head_dim=4,
+            norm_num_groups=4,
+            cross_attention_dim=64,
+            addition_embed_type="text_time",
+            addition_time_embed_dim=8,
+            projection_class_embeddings_input_dim=6 * 8 + 32,
         ).eval(),
     )
 
