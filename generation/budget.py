@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django.db.models import Sum
-
-from croc_annotate.candidates.models import Candidate, Generator
+from croc_annotate.candidates.attempts import times_held
+from croc_annotate.candidates.models import Generator
 from generation.pipeline import OutOfBudget
 
 if TYPE_CHECKING:
@@ -17,13 +16,13 @@ def check_budget(generator: Generator, settings: RenderSettings) -> None:
     """Switch a generator off and raise OutOfBudget when its claimed images would exceed its cap.
 
     Counts what may have been billed: every time that a worker held a candidate and did not
-    give it back unasked for. So images, failures (one may be billed and then found blank),
-    what a worker died with, and what any worker holds now, the asking one included.
+    give it back unasked for. So images, failures (one may be billed and then found blank) and
+    those before they were asked for again, what a worker died with, and what any worker holds
+    now, the asking one included.
     """
     if not settings.max_spend:
         return
-    held = Candidate.objects.filter(generator=generator).aggregate(n=Sum("attempts"))["n"] or 0
-    spent = held * settings.price_per_image
+    spent = times_held(generator=generator) * settings.price_per_image
     if spent > settings.max_spend + 1e-9:
         Generator.objects.filter(pk=generator.pk).update(active=False)
         raise OutOfBudget(

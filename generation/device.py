@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
@@ -27,6 +28,8 @@ class Batch:
     text: str
     seeds: Sequence[int]
     cancelled: bool = False
+    begun: bool = False  # the device may have asked a source for some of it
+    seconds: float = 0.0  # that the device took, once it is done
     # What the device and the encoders report, as it happens; None: the device is done with it.
     _events: queue.SimpleQueue[Outcome | Future[Finished] | BaseException | None] = field(
         default_factory=queue.SimpleQueue
@@ -55,13 +58,16 @@ class Batch:
 
     def run(self, batches: FittingBatches, stopped: Callable[[], bool]) -> None:
         """Render into the queue; an error travels to whoever reads the results."""
+        started = time.monotonic()
         try:
             over = partial(self._is_over, stopped)
+            self.begun = not over()  # before the batches ask themselves: never too late
             for outcome in batches.render(self.text, self.seeds, stopped=over):
                 self._events.put(outcome)
         except BaseException as error:  # noqa: BLE001 - re-raised in the reading thread
             self._events.put(error)
         finally:
+            self.seconds = time.monotonic() - started
             self._events.put(None)
 
     def _is_over(self, stopped: Callable[[], bool]) -> bool:

@@ -39,6 +39,10 @@ class TryLater(PipelineError):  # noqa: N818 - a state of the other side
     """The source cannot be reached now; the same request may work later."""
 
 
+class ErrorsInARow(PipelineError):  # noqa: N818 - a count, not a fault of its own
+    """So many unexpected errors that nothing can work; what was asked for may be billed."""
+
+
 @dataclass(frozen=True)
 class GeneratorSpec:
     """A Generator row as a pipeline sees it."""

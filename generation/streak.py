@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from generation.pipeline import PipelineError
+from generation.pipeline import ErrorsInARow
 
 logger = logging.getLogger(__name__)
 
@@ -20,12 +20,12 @@ class Streak:
         self._errors = 0
 
     def meet(self, error: Exception) -> str:
-        """Return the reason that an error is for its images; raises PipelineError at the fifth."""
+        """Return the reason that an error is for its images; raises ErrorsInARow at the fifth."""
         logger.error("An unexpected error", exc_info=error)
         self._errors += 1
         reason = reason_of(error)
         if self._errors >= ERRORS_IN_A_ROW:
-            raise PipelineError(f"{self._errors} {self.what}, the last with {reason}") from error
+            raise ErrorsInARow(f"{self._errors} {self.what}, the last with {reason}") from error
         return reason
 
     def end(self) -> None:

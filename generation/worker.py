@@ -30,7 +30,7 @@ from generation.device import Batch, Device
 from generation.finishing import FinishedImage, Unfinished, finish
 from generation.heart import LEASE, Heart
 from generation.patience import away, patiently
-from generation.pipeline import OutOfBudget, PipelineError
+from generation.pipeline import ErrorsInARow, OutOfBudget, PipelineError
 from generation.registry import build_pipeline
 from generation.streak import Streak, reason_of
 
@@ -45,8 +45,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _ENCODERS = 2
-# A claim costs two statements, whatever it holds; at most twice as many wait at a device.
-_CLAIMED_AT_ONCE = 4
+# A claim costs two statements, whatever it holds. So it holds what is drawn in about this time
+# (a batch at least): little beside an image that takes seconds, and never so many that other
+# workers would look for work beside it. At most twice as many wait at a device.
+_CLAIMED_SECONDS = 1.0
+_CLAIMED_AT_MOST = 16
+_CLAIMED_UNTRIED = 4
 
 
 @dataclass
@@ -116,11 +120,14 @@ class Worker:
                     yield candidate, self._settle(candidate, result, handed[0].claim.token)
                 if self.stop.is_set():  # the device began no further batch of it
                     patiently(partial(release_claim, token=handed[0].claim.token))
-                handed.popleft()
+                self._note_pace(handed.popleft())
                 if trouble is None and not handed:  # nothing was handed beside a suspect
                     trouble = self._trouble_with_next(group, handed)
+        except PipelineError as error:
+            self._give_back(handed, billed=isinstance(error, ErrorsInARow))
+            raise
         finally:
-            self._give_back(handed)
+            self._give_back(handed, billed=True)
             self.heart.doing = ""
         if trouble is not None:
             raise trouble
@@ -128,10 +135,12 @@ class Worker:
     # -- steps --------------------------------------------------------------------
 
     def _hand_next(self, group: Group, handed: deque[_Handed]) -> None:
-        """Claim a batch and hand it to the device, unless two are there or we are to stop."""
-        if self.stop.is_set() or len(handed) > 1 or any(each.claim.suspect for each in handed):
+        """Claim a batch and hand it to the device, unless enough are there or we are to stop."""
+        # A paid source gets nothing ahead: what came of the last is known before more is spent.
+        enough = 1 if self._is_paid else 2
+        if self.stop.is_set() or len(handed) >= enough or any(h.claim.suspect for h in handed):
             return
-        claim = patiently(partial(self._claim, group, self._claim_size()))
+        claim = patiently(partial(self._claim, group, self._claim_size(group)))
         if not claim.candidates:
             return
         first = claim.candidates[0]
@@ -155,13 +164,22 @@ class Worker:
             return error
         return None
 
-    def _claim_size(self) -> int:
-        if self._loaded is None:
+    @property
+    def _is_paid(self) -> bool:
+        loaded = self._loaded
+        return loaded is not None and loaded.pipeline.spec.settings.price_per_image > 0
+
+    def _claim_size(self, group: Group) -> int:
+        if self._loaded is None or self._loaded.key[0] != group.generator_id:
             return 1
         # Of a paid source exactly what is asked for next: what is held counts as spent.
-        paid = self._loaded.pipeline.spec.settings.price_per_image
         size = self._loaded.batches.size
-        return size if paid else max(size, _CLAIMED_AT_ONCE)
+        return size if self._is_paid else max(size, self._loaded.pace.in_time(_CLAIMED_SECONDS))
+
+    def _note_pace(self, handed: _Handed) -> None:
+        """How long the device took, for the size of the next claims."""
+        if self._loaded is not None and not self.stop.is_set():
+            self._loaded.pace.note(handed.batch.seconds, len(handed.batch.seeds))
 
     def _claim(self, group: Group, size: int) -> Claim:
         now = timezone.now()
@@ -202,11 +220,17 @@ class Worker:
         kept = patiently(partial(keep, provenance=image.provenance, derived=image.derived))
         self.heart.images_done += kept
 
-    def _give_back(self, handed: deque[_Handed]) -> None:
-        """Release what was claimed and is not going to be rendered here."""
-        for each in handed:
+    def _give_back(self, handed: deque[_Handed], *, billed: bool) -> None:
+        """Release what was claimed and is not going to be rendered here.
+
+        With ``billed`` a paid source may send a bill for what it was asked for: nobody saw its
+        answer. A pipeline that ends a batch itself knows that there was none to pay for.
+        """
+        while handed:
+            each = handed.popleft()
             each.batch.cancelled = True
-            patiently(partial(release_claim, token=each.claim.token))
+            asked = billed and self._is_paid and each.batch.begun
+            patiently(partial(release_claim, token=each.claim.token, asked=asked))
 
     # -- the pipeline, loaded once and kept while its generator has work ----------------
 
@@ -219,7 +243,7 @@ class Worker:
             pipeline = _ready(generator)
             batches = FittingBatches(pipeline)
             self._loaded = _Loaded(
-                key, pipeline, batches, Device(batches, stopped=self.stop.is_set)
+                key, pipeline, batches, Device(batches, stopped=self.stop.is_set), _Pace()
             )
             self.heart.device = str(pipeline.describe().get("device", ""))
         return self._loaded
@@ -241,6 +265,25 @@ class _Loaded:
     pipeline: Pipeline
     batches: FittingBatches
     device: Device
+    pace: _Pace
+
+
+class _Pace:
+    """How many images a pipeline draws in a time, by the last ones."""
+
+    def __init__(self) -> None:
+        self._each: float | None = None
+
+    def note(self, seconds: float, images: int) -> None:
+        """So many images took so long."""
+        self._each = seconds / max(images, 1)
+
+    def in_time(self, seconds: float) -> int:
+        """Images in this time, within the limits of a claim."""
+        if self._each is None:
+            return _CLAIMED_UNTRIED
+        drawn = seconds / max(self._each, 1e-6)
+        return int(min(max(drawn, 1), _CLAIMED_AT_MOST))
 
 
 def _ready(generator: Generator) -> Pipeline:

@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from croc_annotate.candidates.attempts import before
 from croc_annotate.candidates.leftovers import leave
 from croc_annotate.candidates.models import Candidate, CandidateState
 from croc_annotate.candidates.storage import FOLDERS, all_names, delete_files, names_of, read_file
@@ -74,7 +75,7 @@ def repair_files(*, report: FileReport) -> int:
         with transaction.atomic():
             changed += Candidate.objects.filter(pk=row.pk, state=CandidateState.RENDERED).update(
                 state=CandidateState.REQUESTED, sha256="", phash=None,
-                image="", display="", preview="",
+                image="", display="", preview="", attempts=0, provenance=before(row.attempts),
             )  # fmt: skip
             leave(names_of(row))
         delete_files(names_of(row))

@@ -74,10 +74,15 @@ def renew_claims(*, worker: str, at: datetime, lease: timedelta) -> int:
     return held.update(claimed_until=at + lease)
 
 
-def release_claim(*, token: str) -> int:
-    """Give back what a claim still holds, unrendered and without blame; return how many rows."""
+def release_claim(*, token: str, asked: bool = False) -> int:
+    """Give back what a claim still holds, unrendered; return how many rows.
+
+    Nobody is to blame, so it does not count as held, unless a source was ``asked`` for it that
+    may send a bill.
+    """
     held = Candidate.objects.requested().filter(claimed_by=token)
-    return held.update(claimed_by="", claimed_until=None, attempts=F("attempts") - 1)
+    attempts = F("attempts") if asked else F("attempts") - 1
+    return held.update(claimed_by="", claimed_until=None, attempts=attempts)
 
 
 def waiting_groups(*, at: datetime, generator_id: int | None = None) -> list[Group]:

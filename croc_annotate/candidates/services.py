@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 from django.db.models import Q
-from django.utils import timezone
 
+from croc_annotate.candidates import statements
+from croc_annotate.candidates.attempts import ask_again
 from croc_annotate.candidates.leftovers import give_up, leave
 from croc_annotate.candidates.models import Candidate, CandidateState
 from croc_annotate.candidates.storage import (
@@ -84,11 +85,10 @@ def fail_candidate(*, candidate: Candidate, reason: str, claim: str = "") -> boo
     return give_up(candidate=candidate, reason=reason[:2000], among=waiting)
 
 
+@transaction.atomic
 def retry_failed(*, candidates: CandidateQuerySet) -> int:
-    """Ask again for what failed; return how many."""
-    return candidates.failed().update(
-        state=CandidateState.REQUESTED, error="", attempts=0, claimed_by="", claimed_until=None
-    )
+    """Ask again for what failed; return how many. What it may have cost is not forgotten."""
+    return ask_again(failed=candidates.failed())
 
 
 def _announce(pk: int, names: FileNames, claim: str) -> list[str] | None:
@@ -96,12 +96,12 @@ def _announce(pk: int, names: FileNames, claim: str) -> list[str] | None:
 
     Returns the names that an attempt left behind which died between its files and its row.
     """
+    if statements.announce(pk, names, claim):  # nearly always
+        return []
     rows = Candidate.objects.filter(_NOT_RENDERED, pk=pk)
     if claim:
         rows = rows.filter(claimed_by=claim)
     announced = {"image": names.image, "display": names.display, "preview": names.preview}
-    if rows.filter(image="").update(**announced):  # nearly always: one statement
-        return []
     with transaction.atomic():
         row = rows.select_for_update().first()
         if row is None:
@@ -131,33 +131,23 @@ def _settle(
     provenance: Mapping[str, object],
 ) -> bool:
     """Make the row rendered, if our files are still the announced ones."""
-    changed = Candidate.objects.filter(_NOT_RENDERED, pk=candidate.pk, image=names.image).update(
-        state=CandidateState.RENDERED,
-        sha256=facts.sha256,
+    return statements.settle(
+        candidate.pk,
+        names,
+        facts,
         phash=signed(facts.phash),
-        width=facts.width,
-        height=facts.height,
-        provenance=dict(provenance),
+        provenance=provenance,
         near_duplicate_of=_near_duplicate(candidate, facts.phash),
-        rendered_at=timezone.now(),
-        error="",
-        claimed_by="",
-        claimed_until=None,
     )
-    return changed == 1
 
 
 def _near_duplicate(candidate: Candidate, phash: int) -> int | None:
     """The first image of the same text that looks (nearly) the same."""
-    others = (
-        Candidate.objects.rendered()
-        .filter(pair_id=candidate.pair_id, side=candidate.side, phash__isnull=False)
-        .exclude(pk=candidate.pk)
-        .order_by("pk")
-        .values_list("pk", "phash")
+    others = statements.hashes_of_text(
+        pair_id=candidate.pair_id, side=candidate.side, but=candidate.pk
     )
     for other, value in others:
-        if imagefiles.hamming(phash, unsigned(value or 0)) <= NEAR_DUPLICATE_BITS:
+        if imagefiles.hamming(phash, unsigned(value)) <= NEAR_DUPLICATE_BITS:
             return other
     return None
 

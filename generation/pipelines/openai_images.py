@@ -1,8 +1,8 @@
 """Image APIs that speak OpenAI's `POST /images/generations`.
 
 They take no seed: a seed only numbers the images of a text, and asking again gives another
-picture. The spending cap of the settings is kept by the worker, over all workers together
-(`generation.budget`). Source: platform.openai.com/docs/api-reference/images.
+picture. The spending cap and the pace of the settings hold over all workers together
+(`generation.budget`, `generation.turns`). Source: platform.openai.com/docs/api-reference/images.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from generation.pipeline import (
     RenderFailure,
     TryLater,
 )
+from generation.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +39,13 @@ _DEFAULT_URL = "https://api.openai.com/v1"
 _LONGEST_WAIT = 120.0
 _LARGEST_ANSWER = 64_000_000
 _AGAIN = {408, 409, 425, 429, 500, 502, 503, 504}
+# Then the service rests: each further one may be billed too.
+_LOST_IN_A_ROW = 3
 _NO_MONEY = ("insufficient_quota", "billing_hard_limit_reached")
+
+
+class _AnswerLostError(Exception):
+    """A request was sent and no answer came back, or half of one."""
 
 
 class OpenAIImages:
@@ -50,7 +57,8 @@ class OpenAIImages:
         self.spec = spec
         self.url = (spec.settings.base_url or _DEFAULT_URL).rstrip("/") + "/images/generations"
         self._key = ""
-        self._next_at = 0.0
+        self._turns = Turns(spec.slug, spec.settings.requests_per_minute)
+        self._lost = 0  # paid requests in a row that nobody answered
 
     def load(self) -> None:
         """Read the key from the environment; raises PipelineError."""
@@ -91,7 +99,15 @@ class OpenAIImages:
     # -- one image ------------------------------------------------------------------
 
     def _one(self, text: str, seed: int) -> Outcome:
-        status, answer, _ = self._ask(text)
+        if self._lost >= _LOST_IN_A_ROW:
+            self._lost -= 1  # after the pause one more is tried
+            raise TryLater(f"{self.spec.slug}: {_LOST_IN_A_ROW} requests in a row had no answer")
+        try:
+            status, answer, _ = self._ask(text)
+        except _AnswerLostError as error:
+            self._lost += 1
+            return RenderFailure(seed, f"no answer came, and it may be billed: {error}")
+        self._lost = 0
         if status != HTTPStatus.OK:
             return RenderFailure(seed, f"refused by the service ({status}): {_message(answer)}")
         try:
@@ -132,13 +148,19 @@ class OpenAIImages:
         return data
 
     def _ask(self, text: str) -> tuple[int, Any, Mapping[str, str]]:
-        """(status, parsed answer, headers), after retries; raises TryLater or PipelineError."""
+        """(status, parsed answer, headers), after retries.
+
+        Raises TryLater or PipelineError, and of a paid source _AnswerLostError.
+        """
         settings = self.spec.settings
         for attempt in range(settings.max_retries + 1):
-            self._pace()
+            self._turns.wait()
             try:
                 status, answer, headers = self._post(text)
             except (OSError, HTTPException, ValueError) as error:  # ValueError: no JSON, no UTF-8
+                if settings.price_per_image and not isinstance(error, urllib.error.URLError):
+                    # It was sent. To send it again may cost again, which the cap would not see.
+                    raise _AnswerLostError(repr(error)) from error
                 status, answer, headers = 0, {"error": {"message": repr(error)}}, {}
             _refuse_hopeless(self.spec.slug, status, answer)
             if status and status not in _AGAIN:
@@ -182,13 +204,6 @@ class OpenAIImages:
         if settings.quality:
             body["quality"] = settings.quality
         return {**body, **settings.extra}
-
-    def _pace(self) -> None:
-        """Wait for this worker's turn under `requests_per_minute`."""
-        now = time.monotonic()
-        if now < self._next_at:
-            time.sleep(self._next_at - now)
-        self._next_at = max(now, self._next_at) + 60.0 / self.spec.settings.requests_per_minute
 
 
 def _wait(attempt: int, headers: Mapping[str, str]) -> float:

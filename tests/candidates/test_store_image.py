@@ -10,6 +10,7 @@ from django.db import connection
 from PIL import Image
 
 from croc_annotate.candidates import services
+from croc_annotate.candidates.attempts import times_held
 from croc_annotate.candidates.models import Candidate, CandidateState
 from croc_annotate.candidates.storage import read_file
 from croc_annotate.lib.hashing import sha256_bytes
@@ -160,6 +161,31 @@ def test_a_failure_keeps_its_reason_and_can_be_asked_for_again() -> None:
     assert services.retry_failed(candidates=Candidate.objects.all()) == 1
     candidate.refresh_from_db()
     assert (candidate.state, candidate.error, candidate.attempts) == ("requested", "", 0)
+
+
+def test_what_was_held_before_it_was_asked_for_again_is_not_forgotten() -> None:
+    generator = factories.make_generator("paid")
+    rows = [waiting(generator=generator, attempts=n) for n in (3, 2, 1)]
+    for _ in range(2):
+        for row in rows[:2]:
+            services.fail_candidate(candidate=row, reason="refused")
+        assert services.retry_failed(candidates=Candidate.objects.all()) == 2
+        assert times_held(generator=generator) == 6
+        Candidate.objects.filter(pk=rows[0].pk).update(attempts=0)
+    Candidate.objects.filter(pk__in=[row.pk for row in rows[:2]]).update(attempts=1)
+    assert times_held(generator=generator) == 8
+    stored = services.store_image(
+        candidate=rows[0], data=factories.png_bytes(), provenance={"model_id": "m"}
+    )
+    assert (stored.attempts, stored.provenance) == (4, {"model_id": "m"})
+    assert times_held(generator=generator) == 8
+
+
+def test_storing_an_image_takes_three_statements(django_assert_num_queries) -> None:
+    candidate, data = waiting(), factories.png_bytes()
+    derived = services.imagefiles.derive(data)
+    with django_assert_num_queries(3):
+        services.keep_image(candidate=candidate, data=data, provenance={}, derived=derived)
 
 
 def test_a_rendered_candidate_cannot_fail_and_a_failure_needs_a_reason() -> None:

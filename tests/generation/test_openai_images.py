@@ -14,11 +14,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from django.core.management import CommandError, call_command
 
+from croc_annotate.candidates.attempts import times_held
 from croc_annotate.candidates.models import Candidate, Generator
 from croc_annotate.candidates.storage import read_file
 from generation.pipelines import openai_images
 from tests import factories
 from tests.elsewhere import elsewhere
+from tests.generation import fakes
 from tests.generation.fakes import noise
 
 pytestmark = pytest.mark.django_db
@@ -287,6 +289,83 @@ def test_what_dead_workers_may_have_been_billed_for_counts_as_spent(service: Ser
     with pytest.raises(CommandError, match=r"max_spend of 0\.20"):
         generate("1-10")
     assert len(service.asked) == 2
+
+
+def test_a_worker_that_comes_from_another_generator_buys_up_to_the_cap(
+    service: Service,
+) -> None:
+    factories.make_generator("another", pipeline=fakes.PATH, settings={"batch_size": 8})
+    make_generator(service, price_per_image=0.04, max_spend=0.04)
+    with pytest.raises(CommandError, match=r"max_spend of 0\.04"):
+        call_command(
+            "generate", "--here", "--seeds", "1-9", "--generator", "another", "--generator", "api"
+        )
+    rendered = Candidate.objects.rendered().values_list("generator__slug", flat=True)
+    assert {slug: list(rendered).count(slug) for slug in rendered} == {"another": 18, "api": 1}
+
+
+def test_failures_that_are_asked_for_again_do_not_make_the_cap_forget(service: Service) -> None:
+    make_generator(service, price_per_image=0.04, max_spend=0.2)
+    nothing = (200, {}, {"data": []})  # billed, and no image in it
+    service.script = [nothing] * 4
+    generate("1-2")
+    assert Candidate.objects.failed().count() == 4
+    with pytest.raises(CommandError, match=r"max_spend of 0\.20"):
+        call_command("generate", "--here", "--seeds", "1-2", "--retry-failed")
+    assert len(service.asked) == 5
+    kept = Candidate.objects.rendered().get()
+    assert (kept.attempts, "earlier_attempts" in kept.provenance) == (2, False)
+
+
+@pytest.mark.parametrize("answer", ["drop", "half", (200, {}, b"{not json")])
+def test_a_paid_request_whose_answer_is_lost_is_not_sent_again_by_itself(
+    service: Service, slept: list[float], answer: object
+) -> None:
+    make_generator(service, price_per_image=0.04)
+    service.script = [answer]
+    generate()
+    assert len(service.asked) == 2
+    assert "no answer came, and it may be billed" in Candidate.objects.failed().get().error
+    assert Candidate.objects.rendered().count() == 1
+
+
+def test_a_paid_service_that_answers_nothing_is_left_alone_for_a_while(
+    service: Service, slept: list[float]
+) -> None:
+    make_generator(service, price_per_image=0.04)
+    service.script = ["drop"] * 99
+    with pytest.raises(CommandError, match="3 requests in a row had no answer"):
+        generate("1-9")
+    assert len(service.asked) == 3
+    assert Candidate.objects.failed().count() == 3
+    assert set(Candidate.objects.requested().values_list("attempts", flat=True)) == {0}
+
+
+def test_a_paid_service_that_cannot_be_reached_is_tried_again_and_costs_nothing(
+    service: Service, slept: list[float]
+) -> None:
+    generator = make_generator(service, price_per_image=0.04)
+    service.close()
+    with pytest.raises(CommandError, match="no image after 4 attempts"):
+        generate()
+    assert set(Candidate.objects.values_list("state", "attempts")) == {("requested", 0)}
+    assert times_held(generator=generator) == 0
+
+
+def test_an_image_that_was_paid_for_and_could_not_be_stored_counts_as_spent(
+    service: Service, monkeypatch
+) -> None:
+    generator = make_generator(service, price_per_image=0.04)
+
+    def away(**_: object) -> bool:
+        raise SystemExit("killed while it waited for the database")
+
+    monkeypatch.setattr("generation.worker.keep_image", away)
+    with pytest.raises(SystemExit):
+        generate("1-3")
+    assert len(service.asked) == 1
+    assert not Candidate.objects.exclude(claimed_by="").exists()
+    assert times_held(generator=generator) == 1
 
 
 def test_the_key_is_not_sent_to_where_a_redirect_leads(
