@@ -20,14 +20,14 @@ help: ## list the targets
 	$(PYTHON) -m venv .venv
 	$(PY) -m pip install --quiet --upgrade 'pip>=25.1'
 
-# No torch in here.
+# No torch in here. (The build backend's word on editable installs is none for who types "make demo".)
 .venv/.web: pyproject.toml constraints.txt | .venv/bin/python
-	$(PY) -m pip install --quiet -c constraints.txt -e '.[onnx]'
+	PYTHONWARNINGS=ignore $(PY) -m pip install --quiet -c constraints.txt -e '.[onnx]'
 	@touch $@
 
 .venv/.dev: pyproject.toml constraints.txt tools/install_torch.sh | .venv/bin/python
 	bash tools/install_torch.sh $(PY)
-	$(PY) -m pip install --quiet -c constraints.txt -e '.[gpu,onnx]' --group dev
+	PYTHONWARNINGS=ignore $(PY) -m pip install --quiet -c constraints.txt -e '.[gpu,onnx]' --group dev
 	# Only for its JSON schema of compose files; its own old dependencies stay out.
 	$(PY) -m pip install --quiet --no-deps --upgrade --target .cache/compose docker-compose==1.29.2
 	@touch $@ .venv/.web
