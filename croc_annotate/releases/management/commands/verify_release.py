@@ -42,7 +42,7 @@ examples
         folder = Path(options["folder"])
         try:
             manifest = read_manifest(folder)
-            with bar(2 * len(manifest["files"]), "verifying") as shown:
+            with bar(len(manifest["files"]), "verifying") as shown:
                 checks = verify_export(folder, decode=not options["no_decode"], tick=shown.update)
         except NotAnExportError as error:
             raise CommandError(str(error)) from error
