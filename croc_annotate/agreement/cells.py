@@ -6,7 +6,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from croc_annotate.agreement.wording import COUNTS, NUMBERS
+from croc_annotate.agreement.wording import COUNTS, NUMBERS, rule_label
 from croc_annotate.lib.reasons import reason_text
 
 Row = dict[str, Any]
@@ -82,7 +82,11 @@ def percent(value: float | None, digits: int = 0) -> str:
 
 def rule_row(row: Row, categories: list[str]) -> Row:
     """A rule with its errors in words and its verified images by category."""
-    found = {**row, "cells": [row["by_category"].get(name) for name in categories]}
+    found = {
+        **row,
+        "label": rule_label(row),
+        "cells": [row["by_category"].get(name) for name in categories],
+    }
     if row["refused"]:
         return found
     gold = row["error_gold"]

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from croc_annotate.agreement.wording import rule_label
 from croc_annotate.lib.reasons import reason_text
 
 Row = dict[str, Any]
@@ -169,7 +170,7 @@ def rules_chart(rows: list[Row]) -> Row:
                 {
                     "x": row["verified"],
                     "y": row[source]["value"],
-                    "label": row["title"],
+                    "label": rule_label(row),
                     "series": title,
                     "n": row["verified"],
                     "href": None,

@@ -60,7 +60,9 @@ class PeriodForm(forms.Form):
 class DecisionForm(forms.Form):
     """A reviewer's decision on one item."""
 
-    verdict = forms.ChoiceField(choices=[("accept", _("Accept")), ("reject", _("Reject"))])
+    verdict = forms.ChoiceField(
+        label=_("Verdict"), choices=[("accept", _("Accept")), ("reject", _("Reject"))]
+    )
     reason = forms.ChoiceField(label=_("Reason"), choices=ReasonCode.choices)
     note = forms.CharField(label=_("Note"), max_length=1000, required=False)
     second_wanted = forms.BooleanField(label=_("Ask a second reviewer"), required=False)

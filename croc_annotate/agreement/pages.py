@@ -23,7 +23,7 @@ from croc_annotate.agreement.cells import (
 from croc_annotate.agreement.people_pages import annotators_context
 from croc_annotate.agreement.snapshots import current_statistics
 from croc_annotate.agreement.waiting import waits_for_statistics
-from croc_annotate.agreement.wording import COUNTS, DIMENSIONS, NUMBERS
+from croc_annotate.agreement.wording import COUNTS, DIMENSIONS, NUMBERS, part_label
 from croc_annotate.annotation.models import Campaign, CampaignState, RuleName
 from croc_annotate.candidates.models import Worker
 from croc_annotate.prompts.models import Side
@@ -138,12 +138,12 @@ def report_context(snapshot: StatisticsSnapshot, pairs: Context) -> Context:
             {
                 "name": name,
                 "title": title,
-                "rows": report_table(by[name]),
-                "why": reasons_in(by[name]),
-                "few": has_few_pairs(by[name]),
+                "rows": report_table(rows),
+                "why": reasons_in(rows),
+                "few": has_few_pairs(rows),
             }
             for name, title in DIMENSIONS.items()
-            if by.get(name)
+            if (rows := {part_label(name, part): row for part, row in by.get(name, {}).items()})
         ],
         "interval_data": charts.interval_chart(by.get("category", {})),
         "prevalence_data": charts.prevalence_chart(by.get("category", {})),

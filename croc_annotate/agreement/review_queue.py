@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.models import Case, F, Q, Value, When
 from django.db.models.functions import Abs, Coalesce
+from django.utils.translation import gettext_lazy as _
 
 from croc_annotate.accounts.models import AuditEvent
 from croc_annotate.agreement.models import Adjudication, ConsensusState, ItemConsensus
@@ -25,6 +26,12 @@ if TYPE_CHECKING:
     from croc_annotate.annotation.models import Campaign
 
 KINDS = ("", "disputed", "weak", "second")
+# Why people passed over an item, in the words of the page where they chose.
+_SKIPPED = {
+    "image_broken": _("The image is broken"),
+    "text_unclear": _("The text is unclear"),
+    "other": _("Something else"),
+}
 _FILTERS = {
     "generator": "candidate__generator__slug",
     "side": "candidate__side",
@@ -175,7 +182,7 @@ def remarks_on(item: Item) -> list[dict[str, Any]]:
     ]
     skips = item.assignments.exclude(skip_reason="")
     found += [
-        {"text": remark, "at": at, "kind": reason.replace("_", " ")}
+        {"text": remark, "at": at, "kind": _SKIPPED.get(reason, reason)}
         for remark, reason, at in skips.values_list("remark", "skip_reason", "created_at")
     ]
     return sorted(found, key=lambda remark: str(remark["at"]))

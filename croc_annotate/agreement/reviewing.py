@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from croc_annotate.accounts.services import record_audit
 from croc_annotate.agreement.models import (
@@ -56,9 +57,9 @@ def set_review_policy(
 ) -> ReviewPolicy:
     """Choose whether decisions need a second reviewer, and what counts as weak."""
     if not 0.0 <= low_posterior <= 1.0:
-        raise ReviewRefusedError("the posterior is a share between 0 and 1")
+        raise ReviewRefusedError(_("the posterior is a share between 0 and 1"))
     values = {"second_reviewer": second_reviewer, "low_posterior": low_posterior}
-    policy, _ = ReviewPolicy.objects.update_or_create(campaign=campaign, defaults=values)
+    policy, _created = ReviewPolicy.objects.update_or_create(campaign=campaign, defaults=values)
     _audit(actor, "review.policy_set", "campaign", campaign.pk, campaign, **values)
     return policy
 
@@ -118,10 +119,10 @@ def withdraw_adjudication(
     """Take a decision back: the votes decide again, and the item is asked about as before."""
     now = now or timezone.now()
     if not note.strip():
-        raise ReviewRefusedError("say why the decision is taken back")
+        raise ReviewRefusedError(_("say why the decision is taken back"))
     changed = Adjudication.objects.current().filter(pk=adjudication.pk).update(superseded_at=now)
     if not changed:
-        raise ReviewRefusedError("this decision was taken back or replaced already")
+        raise ReviewRefusedError(_("this decision was taken back or replaced already"))
     items = Item.objects.filter(
         campaign=adjudication.campaign,
         candidate=adjudication.candidate,
@@ -151,11 +152,11 @@ def send_back(
 ) -> int:
     """Ask annotators for ``extra`` more judgements of items. Returns how many items."""
     if not 1 <= extra <= 10:
-        raise ReviewRefusedError("ask for 1 to 10 more judgements")
+        raise ReviewRefusedError(_("ask for 1 to 10 more judgements"))
     items = Item.objects.filter(pk__in=item_ids, campaign=campaign, purpose=Purpose.WORK)
     pks = list(items.values_list("pk", flat=True))
     if not pks:
-        raise ReviewRefusedError("there is nothing to send back")
+        raise ReviewRefusedError(_("there is nothing to send back"))
     total = request_more_judgements(item_ids=pks, extra=extra, actor=actor, reason=note, now=now)
     ItemConsensus.objects.filter(item_id__in=pks).update(
         state=ConsensusState.PENDING, verified_by="", complete=False, reviewed_at=timezone.now()
@@ -173,9 +174,9 @@ def mark_pair_defective(
 ) -> int:
     """Take a pair out of use with all its candidates; returns how many open items were closed."""
     if code not in DefectCode.values:
-        raise ReviewRefusedError(f"unknown defect “{code}”")
+        raise ReviewRefusedError(_("unknown defect “%(code)s”") % {"code": code})
     if code == DefectCode.OTHER and not note.strip():
-        raise ReviewRefusedError("say in a note what is wrong with the pair")
+        raise ReviewRefusedError(_("say in a note what is wrong with the pair"))
     reason = f"{DefectCode(code).label}: {note}" if note.strip() else str(DefectCode(code).label)
     retire_pair(pair=pair, reason=reason[:200], actor=actor)
     items = Item.objects.filter(pair=pair, purpose=Purpose.WORK)
@@ -217,7 +218,7 @@ def decide_many(
 ) -> int:
     """Give many items one verdict; all or none. Returns how many."""
     if not items:
-        raise ReviewRefusedError("no item is chosen")
+        raise ReviewRefusedError(_("no item is chosen"))
     now = now or timezone.now()
     for item in items:
         adjudicate(
@@ -234,13 +235,13 @@ def decide_many(
 
 def _check(reviewer: User, verdict: str, reason: str, note: str) -> None:
     if not reviewer.may_review:
-        raise ReviewRefusedError("only reviewers and admins decide")
+        raise ReviewRefusedError(_("only reviewers and admins decide"))
     if verdict not in _STATE_OF:
-        raise ReviewRefusedError("decide accept or reject")
+        raise ReviewRefusedError(_("decide accept or reject"))
     if reason not in ReasonCode.values:
-        raise ReviewRefusedError("choose a reason")
+        raise ReviewRefusedError(_("choose a reason"))
     if reason == ReasonCode.OTHER and not note.strip():
-        raise ReviewRefusedError("write a note when the reason is “other”")
+        raise ReviewRefusedError(_("write a note when the reason is “other”"))
 
 
 def _locked(item: Item) -> Item:
@@ -248,7 +249,7 @@ def _locked(item: Item) -> Item:
     rows = Item.objects.select_for_update(of=("self",), no_key=True).select_related("campaign")
     locked = rows.filter(pk=item.pk, purpose=Purpose.WORK).first()
     if locked is None:
-        raise ReviewRefusedError("this item is no work of the campaign")
+        raise ReviewRefusedError(_("this item is no work of the campaign"))
     return locked
 
 
@@ -266,7 +267,7 @@ def _confirm(
     current: Adjudication | None, item: Item, reviewer: User, now: datetime
 ) -> Adjudication:
     if current is None:
-        raise ReviewRefusedError("there is no decision to confirm")
+        raise ReviewRefusedError(_("there is no decision to confirm"))
     current.confirmed_by, current.confirmed_at = reviewer, now
     current.save(update_fields=["confirmed_by", "confirmed_at"])
     _take_effect(current, item, reviewer, now)

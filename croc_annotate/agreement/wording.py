@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
+
+from croc_annotate.annotation.models import Mode, RuleName, TextRole
+from croc_annotate.prompts.models import Side
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from django.utils.functional import _StrOrPromise as StrOrPromise
 
 # name, short title, what it means
 NUMBERS = {
@@ -57,6 +67,26 @@ DIMENSIONS = {
     "mode": _("Mode"),
     "text_role": _("Text"),
 }
+# Parts that are named in the data by a word of ours.
+_PARTS: dict[str, dict[str, StrOrPromise]] = {
+    "side": dict(Side.choices),
+    "mode": dict(Mode.choices),
+    "text_role": dict(TextRole.choices),
+    "guideline_version": {"none": _("none")},
+}
+
+
+def part_label(dimension: str, name: str) -> str:
+    """A part of a table as a reader calls it: the data names some in English."""
+    return str(_PARTS.get(dimension, {}).get(name, name))
+
+
+def rule_label(row: Mapping[str, Any]) -> str:
+    """A rule in a few words, from its parameters."""
+    label = str(RuleName(row["rule"]).label)
+    return f"{label} ≥ {row['threshold']:g}" if row["rule"] == RuleName.POSTERIOR else label
+
+
 PEOPLE = {
     "judgements": _("Counted judgements in this campaign."),
     "share": _("Share of accepts, and in brackets what others gave the same items."),

@@ -6,6 +6,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from django.utils.translation import gettext as _
+
 from croc_annotate.annotation.answer_round import Place, Round, counts, open_round, rounds
 from croc_annotate.annotation.answer_shapes import Answer, Result
 from croc_annotate.annotation.models import (
@@ -76,10 +78,10 @@ def _settle(work: Round, answer: Answer) -> Result:
     if stored is not None:
         return _again(work, answer, stored)
     if answer.verdict not in Verdict.values:
-        return Result(answer.client_key, "refused", "Unknown verdict.")
+        return Result(answer.client_key, "refused", _("Unknown verdict."))
     place = work.places.get(answer.item_key)
     if place is None:
-        return Result(answer.client_key, "refused", "This item was not handed to you.")
+        return Result(answer.client_key, "refused", _("This item was not handed to you."))
     if place.current is not None:
         return _correct(work, answer, place, place.current)
     return _add(work, answer, place)
@@ -88,7 +90,7 @@ def _settle(work: Round, answer: Answer) -> Result:
 def _again(work: Round, answer: Answer, stored: Judgement) -> Result:
     """The same key once more: the same reply, nothing new."""
     if stored.annotator_id != work.person.annotator_id:
-        return Result(answer.client_key, "refused", "This key belongs to another answer.")
+        return Result(answer.client_key, "refused", _("This key belongs to another answer."))
     place = work.places.get(answer.item_key)
     result = Result(answer.client_key, "duplicate")
     return _with_feedback(result, stored, place.item) if place else result
@@ -153,12 +155,12 @@ def _correct(work: Round, answer: Answer, place: Place, old: Judgement) -> Resul
     row = _row(work, answer, place, purpose=old.purpose, surplus=old.surplus)
     row.set_aside_at = old.set_aside_at
     if old.purpose == Purpose.TRAINING:
-        message = "The first answer to a training item stands."
+        message = _("The first answer to a training item stands.")
         return _with_feedback(Result(answer.client_key, "conflict", message), old, place.item)
     if answer.answered_at and answer.answered_at < old.answered_at:
         row.superseded_at = work.now
         work.adding.append(row)
-        return Result(answer.client_key, "conflict", "A newer answer of yours stands.")
+        return Result(answer.client_key, "conflict", _("A newer answer of yours stands."))
     row.supersedes = old
     work.closing.append(old.pk)
     work.adding.append(row)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.db import IntegrityError, OperationalError
 from django.http import HttpResponse, JsonResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from drf_spectacular.authentication import SessionScheme
 from rest_framework import exceptions
 from rest_framework.authentication import CSRFCheck, SessionAuthentication
@@ -48,7 +50,7 @@ class BusyError(exceptions.APIException):
     """The database could not take the request even after some tries."""
 
     status_code = 503
-    default_detail = "The server is busy. Nothing was stored; please send it again."
+    default_detail = gettext_lazy("The server is busy. Nothing was stored; please send it again.")
     default_code = "busy"
 
 
@@ -167,9 +169,9 @@ def _code(exc: Exception) -> str:
 
 def _sentence(exc: Exception) -> str:
     if isinstance(exc, Campaign.DoesNotExist):
-        return "There is no such campaign."
+        return _("There is no such campaign.")
     if isinstance(exc, NotInvitedError):
-        return "This campaign is by invitation."
+        return _("This campaign is by invitation.")
     detail = getattr(exc, "detail", "")
     if isinstance(detail, dict):
         return " ".join(f"{name}: {' '.join(map(str, texts))}" for name, texts in detail.items())

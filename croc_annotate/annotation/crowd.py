@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from django.db import IntegrityError, transaction
 from django.utils.http import urlencode
+from django.utils.translation import gettext as _
 
 from croc_annotate.accounts.models import PlatformIdentity, User
 from croc_annotate.annotation.leases import release_all
@@ -44,15 +45,17 @@ def enter_study(
     Raises `EntryError` for ids that are none, an unknown or closed study, a blocked person.
     """
     if not all(_ID.fullmatch(value) for value in (participant_id, study_id, session_id)):
-        raise EntryError("This link is not complete. Please open it again from the platform.")
+        raise EntryError(_("This link is not complete. Please open it again from the platform."))
     study = Study.objects.filter(study_id=study_id).select_related("campaign").first()
     if study is None:
-        raise EntryError("This study is not known here. Please return your submission.")
+        raise EntryError(_("This study is not known here. Please return your submission."))
     if not study.active or study.campaign.state == CampaignState.DRAFT:
-        raise EntryError("This study does not take part any more. Please return your submission.")
+        raise EntryError(
+            _("This study does not take part any more. Please return your submission.")
+        )
     user = _participant(study.platform, participant_id)
     if not user.is_active:
-        raise EntryError("You cannot take part in this study. Please return your submission.")
+        raise EntryError(_("You cannot take part in this study. Please return your submission."))
     return _submission(study, user, session_id, now)
 
 
@@ -80,7 +83,7 @@ def _submission(study: Study, user: User, session_id: str, now: datetime) -> Sub
     person = join_campaign(campaign=study.campaign, annotator=user)
     with transaction.atomic():
         person = Participation.objects.select_for_update().get(pk=person.pk)
-        row, _ = Submission.objects.get_or_create(
+        row, _made = Submission.objects.get_or_create(
             study=study, annotator=user, defaults={"session_id": session_id, "started_at": now}
         )
         if row.session_id != session_id:

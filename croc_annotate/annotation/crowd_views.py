@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from django.conf import settings
 from django.contrib.auth import login
@@ -12,6 +12,8 @@ from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -43,7 +45,7 @@ def enter(request: HttpRequest) -> HttpResponse:
             now=timezone.now(),
         )
     except EntryError as error:
-        context = {"title": "This link does not work", "message": str(error)}
+        context = {"title": _("This link does not work"), "message": str(error)}
         return render(request, "annotation/stop.html", context, status=403)
     if request.user != submission.annotator:
         login(request, submission.annotator, backend=MODEL_BACKEND)
@@ -85,6 +87,7 @@ class JoinForm(BaseUserCreationForm[User]):
     class Meta:
         model = User
         fields = ("username", "display_name")
+        labels: ClassVar = {"display_name": gettext_lazy("Name")}
 
 
 @never_cache
@@ -106,7 +109,7 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
                 login(request, new, backend=MODEL_BACKEND)
                 return redirect("annotation:judge", slug=invitation.campaign.slug)
     except InvitationError as error:
-        context = {"title": "This invitation does not work", "message": str(error)}
+        context = {"title": _("This invitation does not work"), "message": str(error)}
         return render(request, "annotation/stop.html", context, status=403)
     return render(
         request,

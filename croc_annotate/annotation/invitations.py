@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 from django.db.models import F, Q
+from django.utils.translation import gettext as _
 
 from croc_annotate.accounts.services import record_audit
 from croc_annotate.annotation.models import Invitation
@@ -62,7 +63,7 @@ def find_invitation(*, token: str, now: datetime) -> Invitation:
         .first()
     )
     if row is None:
-        raise InvitationError("This link is not valid any more. Please ask for a new one.")
+        raise InvitationError(_("This link is not valid any more. Please ask for a new one."))
     return row
 
 
@@ -75,7 +76,7 @@ def accept_invitation(*, invitation: Invitation, user: User) -> Participation:
     with transaction.atomic():
         used = Invitation.objects.filter(pk=invitation.pk, uses__lt=F("max_uses"))
         if not used.update(uses=F("uses") + 1):
-            raise InvitationError("This link has been used as often as it may be.")
+            raise InvitationError(_("This link has been used as often as it may be."))
         return join_campaign(campaign=campaign, annotator=user)
 
 

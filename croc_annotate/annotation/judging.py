@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from croc_annotate.annotation.answers import record_answers
 from croc_annotate.annotation.golds import below_threshold
@@ -88,7 +89,7 @@ def store_answers(
     *, slug: str, annotator: User | Visitor, answers: Sequence[Answer], now: datetime
 ) -> tuple[list[Result], Participation]:
     """Store a batch of one person's answers and act on what they show (gold, quiz)."""
-    results, _, person = store_and_claim(
+    results, _given, person = store_and_claim(
         slug=slug, annotator=annotator, answers=answers, want=0, now=now
     )
     return results, person
@@ -172,12 +173,14 @@ def skip_item(
     `AnswerRefusedError` for an unknown reason or somebody else's lease.
     """
     if reason not in SKIP_REASONS:
-        raise AnswerRefusedError("Give a reason: " + ", ".join(SKIP_REASONS) + ".")
+        raise AnswerRefusedError(
+            _("Give a reason: %(known)s.") % {"known": ", ".join(SKIP_REASONS)}
+        )
     with transaction.atomic():
         person = lock_participation(slug=slug, annotator=annotator)
         leases = lock_leases(person, [assignment])
         if not leases:
-            raise AnswerRefusedError("This item was not handed to you.")
+            raise AnswerRefusedError(_("This item was not handed to you."))
         lease = leases[0]
         if lease.state in {AssignmentState.ANSWERED, AssignmentState.SKIPPED}:
             return person
@@ -215,7 +218,7 @@ def flag_item(
             item__key=item_key, annotator=annotator, campaign=person.campaign
         ).first()
         if handed is None:
-            raise AnswerRefusedError("This item was not handed to you.")
+            raise AnswerRefusedError(_("This item was not handed to you."))
         return Flag.objects.create(
             item_id=handed.item_id,
             annotator=annotator,

@@ -14,6 +14,7 @@ from croc_annotate.annotation.models import (
     CampaignState,
     Item,
     Judgement,
+    Outcome,
     Participation,
     Purpose,
     Verdict,
@@ -24,7 +25,7 @@ from croc_annotate.annotation.present import (
     marked_spans,
     pace_ms,
 )
-from croc_annotate.annotation.stages import stage_of
+from croc_annotate.annotation.stages import Stage, stage_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -182,7 +183,7 @@ class PersonRow:
     """One person of a campaign, as its admins see them."""
 
     participation: Participation
-    stage: str
+    stage: Stage
     pace_ms: int | None
     gold_share: float | None
     set_aside: int
@@ -216,7 +217,7 @@ def people_of(campaign: Campaign, *, now: datetime) -> list[PersonRow]:
     return [
         PersonRow(
             participation=person,
-            stage=stage_of(person, now).value,
+            stage=stage_of(person, now),
             pace_ms=pace_ms(person),
             gold_share=person.gold_correct / person.gold_seen if person.gold_seen else None,
             set_aside=aside.get(person.annotator_id, 0),
@@ -232,12 +233,13 @@ def study_rows(campaign: Campaign) -> list[dict[str, Any]]:
         {
             "study": study,
             "submissions": study.submissions.count(),
-            "outcomes": list(
-                study.submissions.exclude(outcome="")
+            "outcomes": [
+                (Outcome(outcome).label, n)
+                for outcome, n in study.submissions.exclude(outcome="")
                 .order_by("outcome")
                 .values_list("outcome")
                 .annotate(Count("pk"))
-            ),
+            ],
             "platform": list(
                 study.submissions.exclude(platform_state="")
                 .order_by("platform_state")

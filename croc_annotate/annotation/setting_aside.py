@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
+from django.utils.translation import gettext_noop
 
 from croc_annotate.accounts.services import record_audit
 from croc_annotate.annotation.items import recount_items
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from croc_annotate.accounts.models import User
     from croc_annotate.annotation.models import Campaign
 
-GOLD_REASON = "Too many known answers were missed."
+GOLD_REASON = gettext_noop("Too many known answers were missed.")
 
 
 def _of_person(

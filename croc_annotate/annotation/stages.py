@@ -6,8 +6,12 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from django.utils.translation import gettext_lazy as _
+
 if TYPE_CHECKING:
     from datetime import datetime
+
+    from django.utils.functional import _StrOrPromise as StrOrPromise
 
     from croc_annotate.annotation.models import Participation
 
@@ -22,6 +26,22 @@ class Stage(StrEnum):
     WORK = "work"
     PAUSED = "paused"
     ENDED = "ended"
+
+    @property
+    def label(self) -> StrOrPromise:
+        """The stage as a page calls it."""
+        return _LABELS[self]
+
+
+_LABELS = {
+    Stage.CONSENT: _("consent"),
+    Stage.GUIDELINE: _("guideline"),
+    Stage.PRACTICE: _("practice"),
+    Stage.QUIZ: _("quiz"),
+    Stage.WORK: _("work"),
+    Stage.PAUSED: _("paused"),
+    Stage.ENDED: _("ended"),
+}
 
 
 def stage_of(participation: Participation, now: datetime) -> Stage:

@@ -14,7 +14,7 @@ from croc_annotate.benchmark.protocol import Policy
 class ViewForm(forms.Form):
     """What the leaderboard shows; the address holds it all, so that a link is permanent."""
 
-    release = forms.CharField(required=False, max_length=120)
+    release = forms.CharField(label=_("Release"), required=False, max_length=120)
     generator = forms.ChoiceField(label=_("Images of"), required=False)
     category = forms.MultipleChoiceField(label=_("Category"), required=False)
     missing = forms.ChoiceField(

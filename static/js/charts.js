@@ -102,7 +102,12 @@ class Chart {
     ]) {
       const button = make("button", "button button-quiet", label);
       button.type = "button";
-      button.setAttribute("aria-label", `Download “${this.title}” as ${label}`);
+      const words = document.body.dataset.labelDownload || "Download {title} as {kind}";
+      const values = { title: `“${this.title}”`, kind: label };
+      button.setAttribute(
+        "aria-label",
+        words.replace(/\{(title|kind)\}/g, (_, name) => values[name]),
+      );
       button.addEventListener("click", act);
       tools.append(button);
     }

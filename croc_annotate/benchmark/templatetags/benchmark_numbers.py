@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 register = template.Library()
 
-# For the translators: what `words` makes of the directions and statistics.
+# For the translators: what `words` makes of directions, statistics, groupings of pairs, facts of a run.
 PHRASES = (
     gettext_noop("text, forward"),
     gettext_noop("text, inverse"),
@@ -22,6 +22,24 @@ PHRASES = (
     gettext_noop("image, inverse"),
     gettext_noop("average"),
     gettext_noop("all four"),
+    gettext_noop("generator"),
+    gettext_noop("property"),
+    gettext_noop("topic"),
+    gettext_noop("entity"),
+    gettext_noop("difficulty"),
+    gettext_noop("overall"),
+    gettext_noop("text"),
+    gettext_noop("image"),
+    gettext_noop("group"),
+    gettext_noop("name"),
+    gettext_noop("model"),
+    gettext_noop("revision"),
+    gettext_noop("prompt"),
+    gettext_noop("preprocessing"),
+    gettext_noop("image backend"),
+    gettext_noop("dtype"),
+    gettext_noop("code version"),
+    gettext_noop("ties"),
 )
 
 

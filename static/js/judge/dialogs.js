@@ -174,7 +174,7 @@ export class Dialogs {
     list.replaceChildren(
       ...outbox.refused.map((record) => {
         const line = document.createElement("li");
-        line.textContent = record.refused;
+        line.textContent = record.refused === true ? words.not_taken : record.refused;
         return line;
       }),
     );

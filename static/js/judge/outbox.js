@@ -36,6 +36,7 @@ export class Outbox extends EventTarget {
     this.waiting = 0;
     this.fresh = 0; // Of those, answers to items that the server counts as open still.
     this.refused = [];
+    this.adding = new Set(); // On their way into the store: who reads it meanwhile does not see them.
     this.wait = FIRST_WAIT;
     addEventListener("online", () => this.kick());
     document.addEventListener("visibilitychange", () => document.hidden || this.kick());
@@ -52,17 +53,28 @@ export class Outbox extends EventTarget {
     this.waiting += 1;
     if (isFresh(record)) this.fresh += 1;
     this.show(this.state === "saved" ? "sending" : this.state);
-    await this.store.add(record);
+    this.adding.add(record);
+    try {
+      await this.store.add(record);
+    } finally {
+      this.adding.delete(record);
+    }
     this.kick();
   }
 
   async refresh() {
     const records = await this.store.all();
     this.refused = records.filter((record) => record.refused);
-    this.waiting = records.length - this.refused.length;
-    this.fresh = records.filter((record) => !record.refused && isFresh(record)).length;
+    this.count(records.filter((record) => !record.refused));
     if (!this.waiting && this.state !== "signed_out") this.show("saved");
     else this.show(this.state === "saved" ? "waiting" : this.state);
+  }
+
+  /** What waits: in the store, and on its way there. */
+  count(stored) {
+    const all = [...stored, ...this.adding];
+    this.waiting = all.length;
+    this.fresh = all.filter(isFresh).length;
   }
 
   /** Try now, whatever was planned. */
@@ -70,9 +82,7 @@ export class Outbox extends EventTarget {
     clearTimeout(this.timer);
     this.timer = null;
     if (!this.running) {
-      this.running = this.run().finally(() => {
-        this.running = null;
-      });
+      this.running = this.run();
     } else {
       this.again = true;
     }
@@ -80,10 +90,14 @@ export class Outbox extends EventTarget {
   }
 
   async run() {
-    do {
-      this.again = false;
-      await this.alone(() => this.drain());
-    } while (this.again);
+    try {
+      do {
+        this.again = false;
+        await this.alone(() => this.drain());
+      } while (this.again);
+    } finally {
+      this.running = null; // With the look at `again`, or a kick between the two would be lost.
+    }
   }
 
   /** Only one tab sends. (Without the lock the server's client keys still stop doubles.) */
@@ -95,11 +109,11 @@ export class Outbox extends EventTarget {
   async drain() {
     for (;;) {
       const records = (await this.store.all()).filter((record) => !record.refused);
-      this.waiting = records.length;
-      this.fresh = records.filter(isFresh).length;
+      this.count(records);
       if (!records.length) {
         this.wait = FIRST_WAIT;
-        this.show("saved");
+        // What is on its way into the store is not saved yet; it kicks again when it is there.
+        if (!this.adding.size) this.show("saved");
         return;
       }
       this.show(this.state === "saved" ? "sending" : this.state);
@@ -166,7 +180,7 @@ export class Outbox extends EventTarget {
   }
 
   async refuse(record, message) {
-    const refused = { ...record, refused: message || "The server did not take it." };
+    const refused = { ...record, refused: message || true };
     await this.store.update(refused);
     this.refused.push(refused);
     this.tell("refused", refused);
