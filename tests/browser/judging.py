@@ -147,8 +147,11 @@ class JudgingPage:
         shown = self.image
         self.press(key)
         self.page.wait_for_function(
-            "(src) => document.querySelector('.judge-stage img')?.getAttribute('src') !== src"
-            " || document.querySelector('#judge').classList.contains('has-end')",
+            # An empty stage is not the next picture: it only waits for it.
+            """(src) => {
+                const next = document.querySelector('.judge-stage img')?.getAttribute('src');
+                return (next && next !== src) || document.querySelector('#judge.has-end');
+            }""",
             arg=shown,
         )
         return shown
@@ -176,9 +179,26 @@ class JudgingPage:
     def wait_for_ahead(self, count: int = 2) -> None:
         until(
             self.page,
-            lambda: sum(entry["state"] == "ready" for entry in self.ahead()) >= count,
+            lambda: self._ready_in_order() >= count,
             lambda: f"fewer than {count} pictures ahead are ready: {self.ahead()}",
         )
+
+    def _ready_in_order(self) -> int:
+        # They are shown in this order: one that loads still holds those behind it.
+        states = [entry["state"] for entry in self.ahead()]
+        return next((i for i, state in enumerate(states) if state != "ready"), len(states))
+
+    def wait_for_other_text(self, before: str) -> str:
+        """Until another text is there with its pictures; returns it."""
+        self.page.wait_for_function(
+            """(before) => {
+                const text = document.querySelector('[data-text]').innerText;
+                return text && text !== `“${before}”`;
+            }""",
+            arg=before,
+        )
+        self.wait_for_item()
+        return self.text
 
     def wait_for_image(self, source: str) -> None:
         until(self.page, lambda: self.image == source, lambda: f"{self.image}, not {source}")
@@ -196,6 +216,21 @@ class JudgingPage:
             .filter(campaign=self.campaign, annotator=self.person)
             .select_related("item__candidate")
             .order_by("id")
+        )
+
+    def wait_until_kept(self, count: int) -> None:
+        """Until so many answers wait in the browser's own store: a closed tab cannot lose them then."""
+        until(
+            self.page,
+            lambda: (
+                self.page.evaluate(
+                    """async () => {
+                    const { page } = await import("/static/js/judge/main.js");
+                    return (await page.store.all()).length;
+                }"""
+                )
+                == count
+            ),
         )
 
     def wait_for_judgements(self, count: int) -> list[Judgement]:

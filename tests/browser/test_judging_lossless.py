@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
 from croc_annotate.annotation.models import Assignment, Judgement
 from tests.browser.judging import JudgingPage, until
@@ -43,9 +44,9 @@ def test_when_nothing_is_left_offline_the_page_says_what_it_waits_for(judging, c
     context.set_offline(True)
     cover = judge.page.locator("[data-cover]:not([hidden])")
     until(judge.page, lambda: judge.press("j") and cover.count())
-    words = judge.page.locator("[data-cover] p").inner_text()
-    assert "No network" in words
-    assert "kept in this browser" in words
+    words = judge.page.locator("[data-cover] p")
+    expect(words).to_contain_text("No network")
+    expect(words).to_contain_text("kept in this browser")
     context.set_offline(False)
     judge.wait_for_item()
     judge.wait_for_state("saved", 0)
@@ -56,6 +57,7 @@ def test_answers_survive_a_closed_tab(judging, context, live_server, problems):
     judge = judging(images=20)
     given = judge_offline(judge, context)
     judge.wait_for_state("offline", 3)
+    judge.wait_until_kept(3)
     judge.page.close()
     context.set_offline(False)
     page = context.new_page()
@@ -219,6 +221,58 @@ def test_two_tabs_never_show_the_same_picture_and_both_work(
     page.goto("about:blank")
     page.wait_for_timeout(300)
     page.close()
+
+
+@pytest.mark.field_case(6)
+def test_a_second_tab_waits_for_a_first_one_that_is_slow_to_answer(
+    judging, context, live_server, problems
+):
+    judge = judging(images=20)
+    judge.wait_for_ahead(2)
+    judge.page.evaluate(
+        """async () => {
+            const { page: { channel } } = await import("/static/js/judge/main.js");
+            const receive = channel.receive.bind(channel);
+            channel.receive = (data) => setTimeout(() => receive(data), 700);
+        }"""
+    )
+    page = context.new_page()
+    second = JudgingPage(page, live_server.url, judge.campaign, judge.person, problems).open()
+    assert second.image != judge.image
+    mine = {entry["item"] for entry in judge.ahead()}
+    assert mine.isdisjoint(entry["item"] for entry in second.ahead())
+    page.goto("about:blank")
+    page.wait_for_timeout(300)
+    page.close()
+
+
+@pytest.mark.field_case(8)
+def test_saved_is_not_said_while_an_answer_is_on_its_way_into_the_store(judging):
+    judge = judging(images=10)
+    judge.wait_for_ahead(2)
+    said, asked = judge.page.evaluate(
+        """async () => {
+            const { page: { outbox, store } } = await import("/static/js/judge/main.js");
+            await outbox.kick();
+            const said = [];
+            outbox.addEventListener("change", ({ detail }) => said.push([detail.state, detail.waiting]));
+            const add = store.add.bind(store);
+            store.add = async (...record) => {
+                await new Promise((goOn) => setTimeout(goOn, 400)); // a slow disk
+                return add(...record);
+            };
+            document.querySelector("[data-act=accept]").click();
+            await outbox.kick(); // reads the store meanwhile
+            const leaving = new Event("beforeunload", { cancelable: true });
+            dispatchEvent(leaving);
+            return [said, leaving.defaultPrevented];
+        }"""
+    )
+    assert asked  # a tab that is closed in this moment would take the answer with it
+    assert said
+    assert {tuple(one) for one in said} == {("sending", 1)}
+    judge.wait_for_state("saved", 0)
+    assert len(judge.judgements()) == 1
 
 
 @pytest.mark.field_case(6)

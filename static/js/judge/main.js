@@ -140,7 +140,8 @@ class Page {
     addEventListener("pagehide", () => this.ahead.giveBack());
     addEventListener("pageshow", (event) => event.persisted && location.reload());
     addEventListener("beforeunload", (event) => {
-      if (this.outbox.waiting && !this.store.durable) event.preventDefault();
+      const { adding, waiting } = this.outbox;
+      if (adding.size || (waiting && !this.store.durable)) event.preventDefault();
     });
     addEventListener("online", () => this.ahead.fill());
     document.addEventListener("visibilitychange", () => this.wake());
