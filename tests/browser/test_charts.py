@@ -7,6 +7,7 @@ import io
 import json
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.judging import until
 
@@ -129,10 +130,10 @@ def test_a_matrix_of_sixty_people_is_seen_as_a_whole_and_tells_its_numbers_on_ho
     assert svg.evaluate("(svg) => svg.getBoundingClientRect().width") <= 1280
     svg.locator("rect").nth(1).hover()
     tip = figure.locator(".chart-tip")
-    assert "0.61" in (tip.text_content() or "")
-    assert people[1] in (tip.text_content() or "")
+    expect(tip).to_contain_text("0.61")
+    expect(tip).to_contain_text(people[1])
     page.set_viewport_size({"width": 360, "height": 740})
-    assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
+    until(page, lambda: page.evaluate("() => document.documentElement.scrollWidth") <= 360)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -171,7 +172,7 @@ def test_a_chart_without_data_says_so(draw, kind):
 def test_values_appear_on_hover_and_colours_follow_the_theme(draw, page):
     figure = draw("intervals")
     figure.locator(".hit").first.hover()
-    assert "95 % interval 0.55 … 0.66" in figure.locator(".chart-tip").inner_text()
+    expect(figure.locator(".chart-tip")).to_contain_text("95 % interval 0.55 … 0.66")
     colour = "(node) => getComputedStyle(node).fill"
     light = figure.locator("circle").first.evaluate(colour)
     page.emulate_media(color_scheme="dark")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from django.utils import timezone
+from playwright.sync_api import expect
 
 from croc_annotate.candidates.models import Candidate, Worker
 from croc_annotate.candidates.services import fail_candidate, store_image
@@ -64,7 +65,7 @@ def test_the_page_follows_the_work_without_being_loaded_again(
     row = page.get_by_role("row").filter(
         has=page.get_by_role("rowheader", name="shapes", exact=True)
     )
-    assert "4 / 5" in row.inner_text()
+    expect(row).to_contain_text("4 / 5")
     picture(page, f"generation_{width}_{scheme}")
     store_image(candidate=work, data=png(99), provenance={})
     row.get_by_text("5 / 5").first.wait_for(timeout=60_000)

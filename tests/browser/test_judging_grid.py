@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 pytestmark = pytest.mark.browser
@@ -34,9 +36,7 @@ def test_pictures_of_one_text_are_judged_by_keyboard(grid):
     judge.press("j")  # then back to the one that is open
     assert "All judged" in judge.page.locator(".judge-earlier").inner_text()
     judge.press("Enter")
-    judge.page.wait_for_function(
-        "(text) => document.querySelector('[data-text]').innerText !== `“${text}”`", arg=text
-    )
+    judge.wait_for_other_text(text)
     judge.wait_for_state("saved", 0)
     verdicts = judge.by_image()
     given = ["accept", "reject", "unsure", "accept", "accept", "reject"]
@@ -46,17 +46,19 @@ def test_pictures_of_one_text_are_judged_by_keyboard(grid):
 def test_each_picture_has_its_own_time_and_the_mode_is_stored(grid):
     judge = grid(visit=False)
     judge.page.clock.install()
+    begun = time.monotonic()
     judge.open()
     for seconds in (1, 2, 3):
         judge.page.clock.run_for(seconds * 1000)
         judge.press("j")
+    passed = (time.monotonic() - begun) * 1000  # the page's clock goes on by itself, too
     judge.page.clock.run_for(1_000)
     rows = judge.wait_for_judgements(3)
     assert {row.mode for row in rows} == {"grid"}
     times = sorted(row.active_ms for row in rows)
     assert times[1] >= 1_900
     assert times[2] >= 2_900
-    assert sum(times) < 9_000
+    assert sum(times) <= 6_010 + passed  # each second is one picture's only
 
 
 def test_pictures_are_judged_by_touch(browser, live_server, world, sign_in, problems):
@@ -132,11 +134,7 @@ def test_undo_reaches_back_into_the_text_before(grid, way):
     first = judge.text
     sources = [source(judge, i) for i in range(6)]
     judge.press("j", "j", "j", "j", "j", "f", "Enter")
-    page.wait_for_function(
-        "(text) => document.querySelector('[data-text]').innerText !== `“${text}”`", arg=first
-    )
-    second = judge.text
-    judge.wait_for_item()
+    second = judge.wait_for_other_text(first)
     if way == "key":
         judge.press("z")
     else:
@@ -181,8 +179,9 @@ def test_all_pictures_of_a_text_are_seen_at_once_where_they_stay_large(grid, pag
 def test_a_picture_is_enlarged_by_key(grid):
     judge = grid()
     judge.press("+")
-    assert judge.page.locator("#large-dialog").is_visible()
+    judge.page.wait_for_selector("#large-dialog[open]")
     judge.press("Escape")
+    judge.page.wait_for_selector("#large-dialog:not([open])", state="attached")
     judge.press("j")
     judge.wait_for_judgements(1)
 
