@@ -10,6 +10,7 @@ import time
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from django.core.files.storage import default_storage
@@ -82,7 +83,10 @@ def score_tasks(
     noted: set[str] = set()
     keep_missing = metric.describe().deterministic
     with ThreadPoolExecutor(max_workers=max(workers, 1)) as pool:
-        ready = _decoded(metric, tasks, pool, ahead=batch.size + max(_READ_AHEAD, 2 * workers))
+        # The next batch is decoded while this one is scored, also once batches have grown.
+        ready = _decoded(
+            metric, tasks, pool, ahead=lambda: batch.size + max(_READ_AHEAD, 2 * workers)
+        )
         pending: deque[_Ready] = deque()
         for _ in iter(lambda: _fill(pending, ready, batch.size, tally), 0):
             chunk = [pending.popleft() for _ in range(min(batch.size, len(pending)))]
@@ -150,20 +154,21 @@ def _score_chunk(
 
 
 def _decoded(
-    metric: Metric, tasks: Sequence[ImageTask], pool: ThreadPoolExecutor, *, ahead: int
+    metric: Metric,
+    tasks: Sequence[ImageTask],
+    pool: ThreadPoolExecutor,
+    *,
+    ahead: Callable[[], int],
 ) -> Iterator[_Ready]:
-    """Images in order, read and decoded ahead by the pool, never more than `ahead` at once."""
+    """Images in order, read and decoded ahead by the pool, never more than `ahead()` at once."""
     queue: deque[Future[_Ready]] = deque()
     source = iter(tasks)
-    for task in source:
-        queue.append(pool.submit(_prepare, metric, task))
-        if len(queue) >= ahead:
-            break
-    while queue:
+    while True:
+        for task in islice(source, max(0, ahead() - len(queue))):
+            queue.append(pool.submit(_prepare, metric, task))
+        if not queue:
+            return
         yield queue.popleft().result()
-        task_or_none = next(source, None)
-        if task_or_none is not None:
-            queue.append(pool.submit(_prepare, metric, task_or_none))
 
 
 def _prepare(metric: Metric, task: ImageTask) -> _Ready:

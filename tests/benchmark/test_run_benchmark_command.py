@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import random
+import re
+import sys
+import threading
 import uuid
 from collections import Counter
 from io import StringIO
@@ -15,10 +18,15 @@ from django.utils import timezone
 from croc_annotate.annotation.models import Campaign, Item, Judgement
 from croc_annotate.benchmark import tasks
 from croc_annotate.benchmark.batching import BatchSize
+from croc_annotate.benchmark.benchmarking import NOISE_IMAGES, wanted_tasks
 from croc_annotate.benchmark.boards import View, release_board
+from croc_annotate.benchmark.metric import MetricFacts, MetricOptions
 from croc_annotate.benchmark.models import MetricRun, MetricVersion, Score
 from croc_annotate.benchmark.protocol import Policy
+from croc_annotate.benchmark.runner import score_tasks
+from croc_annotate.benchmark.services import register_metric
 from croc_annotate.candidates.models import Candidate
+from croc_annotate.releases.models import Release
 from tests.benchmark.fakes import Counting
 from tests.benchmark.world import close_release, open_release, small_release
 from tests.factories import make_user
@@ -325,6 +333,91 @@ def test_the_human_row_counts_ties_half_and_only_votes_kept_out_of_the_selection
     both = release_board(release, View(voted_only=True, draws=50))
     assert both.layout.n_pairs == 1
     assert {e.result.average["n_text_forward"] for e in both.entries} == {1}
+
+
+class Watching(Counting):
+    """Notes which threads make images ready, and how many are when a batch is scored."""
+
+    threads: list[int] = []
+    prepared = 0
+    wait_for = 0
+    enough = threading.Condition()
+
+    def __init__(self, *, options):
+        super().__init__(options=options)
+        self.needs = "pixels"
+
+    def prepare(self, *, image):
+        with self.enough:
+            self.threads.append(threading.get_ident())
+            type(self).prepared += 1
+            self.enough.notify_all()
+        return image
+
+    def score(self, *, images, texts):
+        with self.enough:
+            # While a batch is scored the next one is made ready; if it were not, this would end.
+            reached = self.enough.wait_for(lambda: self.prepared >= self.wait_for, timeout=120)
+            assert reached, f"{self.prepared} of {self.wait_for} images were made ready"
+        return super().score(images=images, texts=texts)
+
+
+WATCHING = "tests.benchmark.test_run_benchmark_command:Watching"
+
+
+@pytest.fixture
+def watching(monkeypatch):
+    monkeypatch.setattr(Watching, "threads", [])
+    monkeypatch.setattr(Watching, "prepared", 0)
+    monkeypatch.setattr(Watching, "wait_for", 0)
+    return Watching
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_images_are_decoded_in_as_many_workers_as_asked_for(watching, workers):
+    small_release(pairs=6, images=2)
+    run(WATCHING, workers=workers, batch_size="2")
+    counts = Counter(watching.threads)
+    # In this thread only what is scored once more afterwards, for the noise floor.
+    assert counts.pop(threading.get_ident()) == NOISE_IMAGES
+    assert counts.total() == 24
+    assert 1 <= len(counts) <= workers
+    assert MetricRun.objects.get().environment["decoding_workers"] == workers
+    assert MetricRun.objects.get().n_scores == 48
+
+
+def test_a_batch_that_has_grown_finds_its_next_one_decoded(watching):
+    """Not only the few images that were enough for the first, small batch."""
+    small_release(pairs=30, images=2)
+    version = register_metric(MetricFacts(name="watching"))
+    metric = watching(options=MetricOptions())
+    batch = BatchSize()
+    release = Release.objects.get()
+
+    def grow(images):
+        if batch.size == 4:  # as `report` does once twice the batch was faster
+            batch.size = 40
+            watching.wait_for = 4 + 40 + 40  # scored, in this batch, and in the next
+
+    todo = wanted_tasks(release, 0)
+    tally = score_tasks(metric=metric, version=version, tasks=todo, batch=batch, on_batch=grow)
+    assert tally.images == 120
+    assert Counting.batches[:2] == [4, 40]
+
+
+class Terminal(StringIO):
+    def isatty(self):
+        return True
+
+
+def test_a_terminal_shows_images_a_second_and_the_time_that_is_left(monkeypatch):
+    small_release(pairs=4, images=3)
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    run(batch_size="4")
+    shown = screen.getvalue()
+    assert re.search(r" 24/24 \[\d\d:\d\d<\d\d:\d\d, +[\d.]+image/s\]", shown), shown
+    assert shown.startswith("\r" + FAKE)
 
 
 def test_the_batch_size_grows_while_it_pays():

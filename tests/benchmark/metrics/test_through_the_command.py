@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
 
+from croc_annotate.benchmark import benchmarking
 from croc_annotate.benchmark.models import MetricRun, Score
+from tests.benchmark.metrics.conftest import as_input, picture
 from tests.benchmark.metrics.test_registry import package  # noqa: F401 - a fixture
 from tests.benchmark.metrics.test_vqascore_openai import api  # noqa: F401 - a fixture
-from tests.benchmark.world import small_release
+from tests.benchmark.world import close_release, open_release, small_release
+from tests.factories import make_candidate, make_pair
 
 pytestmark = pytest.mark.django_db
 
@@ -53,6 +57,44 @@ def test_the_built_in_metric_needs_no_torch_and_no_options():
     out = run("onnx-dual-encoder")
     assert "16 scores" in out
     assert None not in values()
+
+
+@pytest.mark.field_case(39)
+def test_at_any_batch_size_and_in_any_order_of_rows_the_winners_are_the_same(monkeypatch):
+    """Trap 11 with real inference, through the command, its store and its comparison."""
+    release = release_of_pictures(pairs=6, images=3)
+    runs = []
+    for size in ("1", "2", "3", "16"):
+        run("onnx-dual-encoder", batch_size=size, replicate=f"batches of {size}")
+        runs.append(MetricRun.objects.latest("pk"))
+    forwards = benchmarking.wanted_tasks
+    monkeypatch.setattr(benchmarking, "wanted_tasks", lambda *a: forwards(*a)[::-1])
+    run("onnx-dual-encoder", batch_size="16", replicate="backwards")
+    runs.append(MetricRun.objects.latest("pk"))
+    assert [r.timing["batch_sizes"] for r in runs] == [[1], [2], [3], [4, 16], [4, 16]]
+    for other in runs[1:]:
+        out = StringIO()
+        call_command("compare_runs", str(runs[0].pk), str(other.pk), json=True, stdout=out)
+        found = json.loads(out.getvalue())
+        assert found["compared"] == release.members.count() * 2
+        assert found["changed"] == dict.fromkeys(found["changed"], 0)
+        assert found["largest"] < 1e-5
+
+
+def release_of_pictures(*, pairs, images):
+    """Pictures that differ, so that hardly a comparison is close to a tie."""
+    release, made, candidates = open_release("pictures"), [], []
+    for number in range(pairs):
+        pair = make_pair(
+            slug=f"counting_{number}", category="counting",
+            prompt=f"{number + 2} red circles", contrast=f"{number + 3} red circles",
+        )  # fmt: skip
+        made.append(pair)
+        for side in ("prompt", "contrast"):
+            for _ in range(images):
+                data = as_input(picture(len(candidates), size=(64, 64))).data
+                candidates.append(make_candidate(pair=pair, side=side, data=data))
+    return close_release(release, made, candidates)
 
 
 def test_a_metric_of_a_separate_package_is_found_and_scored(package):  # noqa: F811
