@@ -143,6 +143,14 @@ def same_in_any_order(request: pytest.FixtureRequest) -> None:
         cursor.execute(_sequences_sql())
 
 
+@pytest.fixture(scope="session", autouse=True)
+def small_campaigns_are_quick() -> None:
+    """Numbers that took long are not renewed while a visitor waits: on a busy machine as on any."""
+    from croc_annotate.agreement import snapshots
+
+    snapshots.QUICK_SECONDS = 2.5  # tests of slow ones say 3
+
+
 @pytest.fixture(autouse=True)
 def nothing_kept_by_number() -> Iterator[None]:
     """What a process remembers by the number of a row is of no use to the next test's row 1."""

@@ -46,7 +46,7 @@ def go_to_provider(client: Client, **query: str) -> str:
     there = client.get(BEGIN, query)
     assert there.status_code == 302, there.content.decode()
     with pytest.raises(urllib.error.HTTPError) as caught:
-        urllib.request.build_opener(_NoRedirect).open(there["Location"], timeout=10)
+        urllib.request.build_opener(_NoRedirect).open(there["Location"], timeout=60)
     with caught.value as reply:
         assert reply.code == 302
         return reply.headers["Location"]

@@ -50,7 +50,7 @@ class Client:
 
     def _work(self) -> None:
         idle = 0
-        while idle < 200:
+        while idle < 1200:  # a minute in which the others may not come to answer
             found, _ = patiently(
                 lambda: claim_items(
                     slug=self.slug,

@@ -51,7 +51,7 @@ def must_be_right(found, who) -> None:
         assert len(found.reached) >= 15, sorted(found.reached)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("who", ["visitor", "admin"])
 def test_a_few_generated_requests_break_nothing(who):
     found = run(who, examples=2)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 # Marked, because pytest-django makes the test database only for marked tests.
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(300), pytest.mark.django_db]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db]
 
 APART = {
     "accounts:csrf": "JSON",

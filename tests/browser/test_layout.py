@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from tests.browser.judging import until
 from tests.factories import make_user
 
 pytestmark = pytest.mark.browser
@@ -29,6 +30,12 @@ SMALL = """() => [...document.querySelectorAll("button, a[href], summary, input,
 
 def serious(page, rules: list[str] | None = None) -> list[str]:
     """Serious and critical findings of axe (or of some of its rules), with the place."""
+    # A colour that is still on its way to another has a contrast of its own.
+    page.evaluate(
+        """() => Promise.all(document.getAnimations()
+            .filter((one) => one.playState === 'running' && one.effect.getComputedTiming().endTime < Infinity)
+            .map((one) => one.finished.catch(() => {})))"""
+    )
     options = {"runOnly": rules} if rules else {}
     found = Axe().run(page, options=options).response["violations"]
     return [
@@ -65,9 +72,9 @@ def test_nothing_moves_while_judging(judging, page, width, height, mode):
         if mode == "focus":
             judge.judge("j")
         else:
-            judge.wait_for_item()
+            text = judge.text
             judge.press("j", "f", "j", "Enter")
-            page.wait_for_timeout(100)
+            judge.wait_for_other_text(text)
     judge.press("z")
     judge.wait_for_state("saved", 0)
     assert buttons.bounding_box() == before
@@ -100,16 +107,22 @@ def test_axe_finds_nothing_serious_on_the_judging_page(judging, page, mode, sche
     for dialog, key in [("guide", "g"), ("keys", "k"), ("skip", "s"), ("flag", "r")]:
         # Keys are dead until the dialog before is closed for good and the picture is there.
         judge.wait_for_item()
-        page.wait_for_timeout(100)
-        judge.press(key)
-        page.wait_for_selector(f"#{dialog}-dialog[open]")
+        opened = page.locator(f"#{dialog}-dialog[open]")
+        until(page, lambda opened=opened, key=key: judge.press(key) and opened.count())
         assert serious(page) == []
         judge.press("Escape")
         page.wait_for_selector(f"#{dialog}-dialog:not([open])", state="attached")
-    judge.press("j", "j", "j", "Enter")
-    page.wait_for_timeout(300)
+    if mode == "grid":
+        before = judge.text
+        judge.press("j", "j", "j", "Enter")
+        judge.wait_for_other_text(before)
+    else:
+        for _ in range(3):
+            judge.judge("j")
+        judge.wait_for_item()
+    shown = judge.image
     judge.press("z")
-    page.wait_for_timeout(300)
+    until(page, lambda: judge.image != shown)
     assert serious(page) == []
 
 

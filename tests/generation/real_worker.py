@@ -58,11 +58,11 @@ class RealWorker:
         """As the kernel's memory killer or a power cut would."""
         self._end(signal.SIGKILL)
 
-    def stop(self, timeout: float = 30) -> int:
+    def stop(self, timeout: float = 120) -> int:
         """As an operator does; returns the exit status."""
         return self._end(signal.SIGTERM, timeout)
 
-    def _end(self, how: signal.Signals, timeout: float = 30) -> int:
+    def _end(self, how: signal.Signals, timeout: float = 120) -> int:
         if self.process is None:
             return 0
         self.process.send_signal(how)
@@ -123,15 +123,21 @@ class Proxy:
 
     def _relay(self, source: socket.socket, sink: socket.socket) -> None:
         self._pipes.add(source)
+        if not self._joined.is_set():  # cut while it was being made
+            self._close(source, sink)
         with suppress(OSError):
             while data := source.recv(65536):
                 sink.sendall(data)
                 self._count(sink, len(data))
-        for end in (source, sink):
-            with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
+        self._close(source, sink)
         self._pipes.discard(source)
         source.close()
+
+    @staticmethod
+    def _close(*ends: socket.socket) -> None:
+        for end in ends:
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
 
 
 def wait_until(reached: Callable[[], bool], *, within: float, what: str, log: Path) -> None:

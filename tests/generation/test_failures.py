@@ -242,6 +242,6 @@ def test_the_heart_beats_on_when_a_chore_goes_wrong(monkeypatch) -> None:
     worker.heart.chores.append(chore)
     worker.start()
     try:
-        assert all(calls.acquire(timeout=20) for _ in range(3))
+        assert all(calls.acquire(timeout=60) for _ in range(3))
     finally:
         worker.close()

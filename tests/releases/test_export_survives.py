@@ -238,7 +238,7 @@ class Bucket:
             region_name="us-east-1",
         )  # fmt: skip
         # The simulated S3 lives as long as the process: empty it.
-        urllib.request.urlopen(f"{self.url}/moto-api/reset", data=b"", timeout=10).close()
+        urllib.request.urlopen(f"{self.url}/moto-api/reset", data=b"", timeout=60).close()
         self.client.create_bucket(Bucket="data")
 
     def hold(self, prefix: str, folder: Path) -> None:

@@ -42,18 +42,28 @@ def test_memory_is_flat_over_two_hundred_batches(name, tmp_path):
         own = [[f"{number} red apples", f"{number} blue cars {k}"] for k in range(4)]
         metric.score(images=images, texts=own)
 
+    def growth(first: int) -> tuple[int, int]:
+        """Of Python's memory and of the process's, over two hundred batches."""
+        gc.collect()
+        before = resident_kib()
+        tracemalloc.start()
+        for number in range(first, first + 200):
+            batch(number)
+        gc.collect()
+        python, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return python, resident_kib() - before
+
     for number in range(20):
         batch(number)
-    gc.collect()
-    before = resident_kib()
-    tracemalloc.start()
-    for number in range(20, 220):
-        batch(number)
-    gc.collect()
-    python_growth, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert python_growth < 3 * 2**20
-    assert resident_kib() - before < 24 * 1024
+    # What leaks grows each time; what other tests of this process left to be grown, once.
+    rounds = []
+    for number in range(3):
+        python, resident = growth(20 + 200 * number)
+        rounds.append((python, resident))
+        if python < 3 * 2**20 and resident < 24 * 1024:
+            return
+    raise AssertionError(rounds)
 
 
 @pytest.mark.field_case(42)
