@@ -7,6 +7,7 @@ import io
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -220,9 +221,15 @@ class Bucket:
         self.only_once = False
         self.writes = 0
 
+        self.refused_path, self.refused_method, self.then_refuse_all = "", "", False
+        self.refused: list[str] = []
+
         def refusing(environ, start_response):
             writing = environ["REQUEST_METHOD"] in {"PUT", "POST", "DELETE"}
             self.writes += writing
+            if writing and self.refuses(environ["REQUEST_METHOD"], environ["PATH_INFO"]):
+                start_response("403 Forbidden", [("Content-Type", "text/xml")])
+                return [b"<Error><Code>AccessDenied</Code><Message>no</Message></Error>"]
             if writing and self.writes_left is not None:
                 self.writes_left -= 1
                 if self.writes_left == -1 or (self.writes_left < 0 and not self.only_once):
@@ -240,6 +247,19 @@ class Bucket:
         # The simulated S3 lives as long as the process: empty it.
         urllib.request.urlopen(f"{self.url}/moto-api/reset", data=b"", timeout=60).close()
         self.client.create_bucket(Bucket="data")
+
+    def refuse(self, path: str, *, method: str = "PUT") -> list[str]:
+        """Refuse to write this object from now on, once it was there; returns what was refused."""
+        self.refused_path, self.refused_method = path, method
+        self.then_refuse_all, self.refused = False, []
+        return self.refused
+
+    def refuses(self, method: str, path: str) -> bool:
+        name = path.removeprefix("/data/")
+        hit = bool(self.refused_path) and (method, name) == (self.refused_method, self.refused_path)
+        if hit:
+            self.refused.append(name)
+        return hit or (self.then_refuse_all and bool(self.refused))
 
     def hold(self, prefix: str, folder: Path) -> None:
         """Nothing but the files of ``folder``."""
@@ -337,6 +357,33 @@ def test_at_each_refused_step_a_whole_export_stands_in_the_bucket(bucket, tmp_pa
             assert {key.split("/")[0] for key in bucket.tree("")} == {"croc"}, step
 
 
+def test_what_is_the_same_is_not_copied_again(bucket, tmp_path):
+    names = tuple(f"{n}.png" for n in range(20))
+    old = folder_of(tmp_path / "old", "1", ("README.md", *names))
+    new = folder_of(tmp_path / "new", "1", ("README.md", *names))
+    readme = (new / "README.md").read_bytes() + b" and more"
+    (new / "README.md").write_bytes(readme)
+    manifest = json.loads((new / "manifest.json").read_text()) | {"version": "2"}
+    manifest["files"]["README.md"] = hashlib.sha256(readme).hexdigest()
+    (new / "manifest.json").write_text(json.dumps(manifest))
+    place = destination.Place("data", "croc")
+    destination.send(old, place, digest="1" * 64)
+    copied = []
+    copy = destination.Place._copy
+
+    def noted(self, source, target):
+        copied.append(target)
+        copy(self, source, target)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(destination.Place, "_copy", noted)
+        destination.send(new, place, digest="2" * 64)
+    assert [name for name in copied if not name.startswith("croc.old/")] == [
+        "croc/README.md", "croc/manifest.json",
+    ]  # fmt: skip
+    assert bucket.tree("") == {f"croc/{name}": found for name, found in tree(new).items()}
+
+
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_files_of_another_export_that_was_stopped_are_not_taken_for_ours(bucket, tmp_path):
@@ -392,6 +439,56 @@ class TestS3:
         to_s3()
         export(tmp_path / "reference")
         assert bucket.tree("croc") == tree(tmp_path / "reference")
+
+    def test_the_last_step_refused_is_told_and_the_same_command_completes_it(
+        self, bucket, tmp_path
+    ):
+        frozen_world()
+        for words in (["--format", "parquet"], ["--format", "webdataset"]):
+            export(tmp_path / words[-1], *words)
+        to_s3("--format", "parquet")
+        before = bucket.tree("croc")
+        refused = bucket.refuse("croc/manifest.json", method="PUT")
+        # Nothing is asked of S3 after it: not even the old files can be put back.
+        bucket.then_refuse_all = True
+        with pytest.raises(CommandError) as caught:
+            to_s3("--format", "webdataset", "--force")
+        told = str(caught.value)
+        assert refused == ["croc/manifest.json"]
+        assert "s3://data/croc is incomplete now" in told
+        assert "the old export is whole at s3://data/croc.old" in told
+        staging = re.search(r"the new one at s3://data/(croc\.staging-[0-9a-f]{16})", told)
+        assert "give the command again when S3 takes writes" in told
+        assert "manifest.json" not in bucket.tree("croc")
+        assert bucket.tree("croc.old") == before
+        assert bucket.tree(staging[1]) == tree(tmp_path / "webdataset")
+
+        bucket.refuse("")
+        to_s3("--format", "webdataset", "--force")
+        assert bucket.tree("croc") == tree(tmp_path / "webdataset")
+        assert {key.split("/")[0] for key in bucket.tree("")} == {"croc"}
+
+    def test_a_terminal_sees_how_far_the_bucket_is_and_nobody_else(
+        self, bucket, monkeypatch, tmp_path
+    ):
+        frozen_world()
+
+        class Terminal(io.StringIO):
+            def isatty(self):
+                return True
+
+        seen = Terminal()
+        monkeypatch.setattr(sys, "stderr", seen)
+        to_s3("--format", "parquet")
+        to_s3("--format", "crochum", "--force")
+        shown = seen.getvalue()
+        for what in ("exporting", "uploading", "copying in the bucket", "tidying the bucket"):
+            assert what in shown, what
+        assert "100%" in shown[shown.index("tidying") :]
+        silent = io.StringIO()
+        monkeypatch.setattr(sys, "stderr", silent)
+        to_s3("--format", "crochum", "--force")
+        assert "uploading" not in silent.getvalue()
 
     def test_an_address_without_prefix_is_refused(self, bucket):
         frozen_world()

@@ -19,7 +19,7 @@ import hashlib
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import urlsplit
 
 import croc_annotate
@@ -27,7 +27,7 @@ from croc_annotate.releases.beside.manifest import NAME as MANIFEST
 from croc_annotate.releases.export.run import export_to_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable
 
     from croc_annotate.releases.export.options import ExportOptions
     from croc_annotate.releases.export.run import Plan
@@ -51,6 +51,7 @@ def export_to_s3(
     force: bool = False,
     workers: int | None = None,
     tick: Callable[[], object] = lambda: None,
+    watch: Watcher | None = None,
 ) -> Plan:
     """Export to ``s3://bucket/prefix``; raises DestinationError and what a folder's export raises."""
     bucket, prefix = _parsed(address)
@@ -65,15 +66,16 @@ def export_to_s3(
         release=release, target=local, options=options, force=True, workers=workers, tick=tick
     )
     try:
-        send(local, place, digest=digest)
+        send(local, place, digest=digest, watch=watch)
     finally:
         if place.complete(local):
             shutil.rmtree(local, ignore_errors=True)
     return plan
 
 
-def send(local: Path, place: Place, *, digest: str) -> None:
+def send(local: Path, place: Place, *, digest: str, watch: Watcher | None = None) -> None:
     """Make ``place`` hold the export in the folder ``local``; raises DestinationError."""
+    place.watch = watch or Watcher()
     staging, old = place.beside(f"staging-{digest[:16]}"), place.beside("old")
     if not place.has_export() and not old.has_export():
         place.upload(local)
@@ -112,19 +114,32 @@ def _put_back(
     return DestinationError(f"{error}. The old export was put back")
 
 
+class Watcher:
+    """Is told what is done with a bucket, and how far it is. This one keeps it to itself."""
+
+    def begin(self, what: str, total: int, unit: str) -> None:
+        """``total`` bytes (``B``) or ``files`` are to come."""
+
+    def done(self, count: int) -> None:
+        """So many of them are through."""
+
+
 class Place:
     """A prefix of a bucket, through django-storages."""
 
     def __init__(self, bucket: str, prefix: str, *, storage: Any = None) -> None:
         self._bucket, self._prefix = bucket, prefix
         self._storage = storage or _storage(bucket)
+        self.watch = Watcher()
 
     def __str__(self) -> str:
         return f"s3://{self._bucket}/{self._prefix}"
 
     def beside(self, name: str) -> Place:
         """The place of a copy of this one."""
-        return Place(self._bucket, f"{self._prefix}.{name}", storage=self._storage)
+        found = Place(self._bucket, f"{self._prefix}.{name}", storage=self._storage)
+        found.watch = self.watch
+        return found
 
     def has_export(self) -> bool:
         """Whether a complete export stands here."""
@@ -140,8 +155,7 @@ class Place:
 
     def names(self) -> list[str]:
         """What stands here, the manifest last."""
-        found = (key[len(self._key("")) :] for key, _, _ in _asked(lambda: list(self._objects())))
-        return sorted(found, key=lambda name: (name == MANIFEST, name))
+        return _manifest_last(self._tags())
 
     def upload(self, local: Path, *, trusted: bool = False) -> None:
         """Every file, the manifest last; those that are there already are kept.
@@ -149,28 +163,39 @@ class Place:
         Interrupted uploads leave no object. In a place that is named by the export's hash
         (``trusted``) an object of the right size is that file; elsewhere it may be of another export.
         """
-        there = {key: (size, tag) for key, size, tag in _asked(lambda: list(self._objects()))}
-        for name in _names(local):
+        there = self._tags()
+        sizes = {name: (local / name).stat().st_size for name in _names(local)}
+        self.watch.begin("uploading", sum(sizes.values()), "B")
+        for name, length in sizes.items():
             path = local / name
-            size, tag = there.get(self._key(name), (-1, ""))
-            kept = size == path.stat().st_size and (trusted or tag == _md5(path))
-            if not kept or name == MANIFEST:
+            size, tag = there.get(name, (-1, ""))
+            kept = size == length and (trusted or tag == _md5(path))
+            if kept and name != MANIFEST:
+                self.watch.done(length)
+            else:
                 _asked(lambda path=path, name=name: self._save(path, name))  # type: ignore[misc]
 
     def copy_from(self, source: Place) -> None:
         """Take every object of ``source`` within S3, with the manifest removed first and put last.
 
-        Until the new manifest stands, nobody takes a mixture for whole.
+        Until the new manifest stands, nobody takes a mixture for whole. What is the same in both
+        places is not copied, so that this takes as long as what changed, not as the whole.
         """
+        theirs, ours = source._tags(), self._tags()
         _asked(lambda: self._storage.delete(self._key(MANIFEST)))
-        for name in source.names():
-            _asked(lambda name=name: self._copy(source._key(name), self._key(name)))  # type: ignore[misc]
+        self.watch.begin("copying in the bucket", len(theirs), "files")
+        for name in _manifest_last(theirs):
+            if name == MANIFEST or theirs[name] != ours.get(name):
+                _asked(lambda name=name: self._copy(source._key(name), self._key(name)))  # type: ignore[misc]
+            self.watch.done(1)
 
     def clear(self, *, keep: frozenset[str] = frozenset()) -> None:
         """Remove every object but those to ``keep``, the manifest first."""
-        for name in reversed(self.names()):
-            if name not in keep:
-                _asked(lambda name=name: self._storage.delete(self._key(name)))  # type: ignore[misc]
+        going = [name for name in reversed(self.names()) if name not in keep]
+        self.watch.begin("tidying the bucket", len(going), "files")
+        for name in going:
+            _asked(lambda name=name: self._storage.delete(self._key(name)))  # type: ignore[misc]
+            self.watch.done(1)
 
     def _key(self, name: str) -> str:
         return f"{self._prefix}/{name}"
@@ -179,21 +204,51 @@ class Place:
         from django.core.files import File
 
         with path.open("rb") as stream:
-            self._storage.save(self._key(name), File(stream))
+            self._storage.save(self._key(name), File(_Told(stream, self.watch.done)))
 
     def _copy(self, source: str, target: str) -> None:
         bucket = self._storage.bucket
         bucket.copy({"Bucket": bucket.name, "Key": source}, target)
 
-    def _objects(self) -> Iterator[tuple[str, int, str]]:
-        for found in self._storage.bucket.objects.filter(Prefix=self._key("")):
-            yield found.key, found.size, found.e_tag.strip('"')
+    def _tags(self) -> dict[str, tuple[int, str]]:
+        """Size and tag of each object by its name."""
+        prefix = self._key("")
+        objects = self._storage.bucket.objects.filter(Prefix=prefix)
+        return _asked(  # type: ignore[no-any-return]
+            lambda: {
+                found.key[len(prefix) :]: (found.size, found.e_tag.strip('"')) for found in objects
+            }
+        )
+
+
+class _Told:
+    """A file that tells how far it was read, once for each byte however often that is sent."""
+
+    def __init__(self, stream: BinaryIO, done: Callable[[int], None]) -> None:
+        self._stream, self._done = stream, done
+        self._told = 0
+
+    def read(self, size: int = -1) -> bytes:
+        """The next piece."""
+        data = self._stream.read(size)
+        at = self._stream.tell()
+        if at > self._told:
+            self._done(at - self._told)
+            self._told = at
+        return data
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def _names(local: Path) -> list[str]:
     """The files of an export, the manifest last."""
     files = (path.relative_to(local).as_posix() for path in local.rglob("*") if path.is_file())
-    return sorted(files, key=lambda name: (name == MANIFEST, name))
+    return _manifest_last(files)
+
+
+def _manifest_last(names: Iterable[str]) -> list[str]:
+    return sorted(names, key=lambda name: (name == MANIFEST, name))
 
 
 def _md5(path: Path) -> str:

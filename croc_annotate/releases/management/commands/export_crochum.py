@@ -10,6 +10,7 @@ from django.core.management.base import CommandError
 from croc_annotate.lib.atomic import TargetExistsError
 from croc_annotate.releases.export.destination import (
     DestinationError,
+    Watcher,
     export_to_s3,
     is_s3,
 )
@@ -29,6 +30,8 @@ from croc_annotate.releases.sealing import BrokenSealError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
+
+    from tqdm import tqdm
 
     from croc_annotate.releases.export.run import Plan
     from croc_annotate.releases.models import Release
@@ -124,7 +127,7 @@ examples
                 "workers": options["workers"], "tick": shown.update,
             }  # fmt: skip
             if is_s3(out):
-                export_to_s3(address=out, **kwargs)
+                export_to_s3(address=out, watch=_Bar(shown), **kwargs)
             else:
                 export_to_folder(target=Path(out), **kwargs)
         self._report(release, plan, "Wrote", out, watch)
@@ -152,6 +155,24 @@ examples
             f"{verb} {release} as {', '.join(plan.formats)}{place}:"
             f" {plan.images:,} images of {plan.pairs:,} pairs{seconds}.",
         )  # fmt: skip
+
+
+class _Bar(Watcher):
+    """Shows on the export's bar, once the files are made, what happens in the bucket."""
+
+    def __init__(self, shown: tqdm[Any]) -> None:
+        self._shown = shown
+
+    def begin(self, what: str, total: int, unit: str) -> None:
+        """The bar starts anew under another name."""
+        self._shown.unit = unit
+        self._shown.unit_scale = unit == "B"
+        self._shown.set_description(what, refresh=False)
+        self._shown.reset(total)
+
+    def done(self, count: int) -> None:
+        """It moves on."""
+        self._shown.update(count)
 
 
 def _wishes(options: dict[str, Any]) -> ExportOptions:
