@@ -119,6 +119,13 @@ def test_the_queue_gives_the_same_scores_as_this_process(monkeypatch):
 
 
 @pytest.mark.field_case(42)
+def test_images_a_second_are_told_and_kept():
+    small_release(pairs=3, images=2)
+    assert re.search(r"[\d,.]+ images/s", run())
+    assert MetricRun.objects.get().timing["images_per_second"] > 0
+
+
+@pytest.mark.field_case(42)
 def test_a_worker_loads_the_metric_once_for_all_tasks_of_a_run(monkeypatch):
     small_release(pairs=4, images=3)
     monkeypatch.setattr("croc_annotate.benchmark.benchmarking.CHUNK_IMAGES", 5)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from django.utils import timezone
 
-from croc_annotate.annotation.models import Judgement, Participation, Study, Submission
+from croc_annotate.annotation.models import Flag, Judgement, Participation, Study, Submission
 from croc_annotate.annotation.services import (
     make_known_item,
     publish_consent_text,
     publish_guideline,
 )
-from tests.browser.judging import JudgingPage
+from tests.browser.judging import JudgingPage, until
 from tests.browser.test_layout import SMALL, serious
 
 pytestmark = pytest.mark.browser
@@ -115,6 +115,27 @@ def test_declining_leads_to_its_own_code(worker):
     assert_code(page, "no_consent")
     page.goto(judge.url)
     assert page.locator(".judge-stage img").count() == 0
+    assert Judgement.objects.count() == 0
+
+
+@pytest.mark.field_case(26)
+def test_enter_in_a_remark_is_a_new_line_and_no_answer(worker):
+    judge = worker()
+    page = judge.page
+    agree_and_read(page)
+    judge.wait_for_item()
+    shown = judge.image
+    judge.press("r")
+    page.wait_for_selector("#flag-dialog[open]")
+    page.locator("#flag-dialog input[value=unclear_text]").check()
+    page.locator("#flag-remark").press_sequentially("three or")
+    page.locator("#flag-remark").press("Enter")
+    page.locator("#flag-remark").press_sequentially("four")
+    assert page.locator("#flag-dialog[open]").count() == 1
+    page.click("#flag-dialog .button-primary")
+    until(page, Flag.objects.exists)
+    assert Flag.objects.get().remark == "three or\nfour"
+    assert judge.image == shown
     assert Judgement.objects.count() == 0
 
 

@@ -71,10 +71,13 @@ def test_a_checkpoint_is_loaded_once_whatever_the_number_of_calls(tmp_path, monk
     metric = registry.create(
         "clipscore", options=MetricOptions(model=str(tiny.clip(tmp_path)), device="cpu")
     )
-    loaded = metric._model()
+    loads, load = [], torch_support.load_model
+    monkeypatch.setattr(
+        torch_support, "load_model", lambda *a, **k: (loads.append(a), load(*a, **k))[1]
+    )
     for number in range(5):
         metric.score(images=[as_input(picture(number))], texts=[["a"]])
-    assert metric._model() is loaded
+    assert len(loads) == 1
 
 
 def test_a_batch_that_does_not_fit_asks_for_a_smaller_one():
