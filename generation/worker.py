@@ -35,7 +35,7 @@ from generation.registry import build_pipeline
 from generation.streak import Streak, reason_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from concurrent.futures import Future
 
     from croc_annotate.candidates.models import Candidate, Generator
@@ -154,7 +154,8 @@ class Worker:
             raise
         text = first.pair.generation_text(first.side)
         self.heart.doing = f"{first.generator.slug} · {first.pair.slug} · {first.side}"
-        batch = loaded.device.submit(text, [candidate.seed for candidate in claim.candidates])
+        seeds = [candidate.seed for candidate in claim.candidates]
+        batch = loaded.device.submit(text, seeds, self._encoder(text))
         handed.append(_Handed(claim, batch))
 
     def _trouble_with_next(self, group: Group, handed: deque[_Handed]) -> PipelineError | None:
@@ -185,15 +186,15 @@ class Worker:
         now = timezone.now()
         return claim_batch(group=group, worker=self.name, limit=size, at=now, lease=LEASE)
 
+    def _encoder(self, text: str) -> Callable[[Outcome], Future[Finished]]:
+        """What sends an outcome for a text to the encoders."""
+        shared = self._shared_provenance()
+        return lambda outcome: self._encoders.submit(finish, outcome, text=text, shared=shared)
+
     def _finished(self, handed: _Handed) -> Iterator[tuple[Candidate, Finished]]:
         """Candidates with what became of them; encoding runs beside the device."""
         by_seed = {candidate.seed: candidate for candidate in handed.claim.candidates}
-        text, shared = handed.batch.text, self._shared_provenance()
-
-        def encode(outcome: Outcome) -> Future[Finished]:
-            return self._encoders.submit(finish, outcome, text=text, shared=shared)
-
-        for result in handed.batch.results(encode):
+        for result in handed.batch.results():
             yield by_seed[result.seed], result
 
     def _settle(self, candidate: Candidate, result: Finished, token: str) -> bool:

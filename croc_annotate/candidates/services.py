@@ -132,31 +132,15 @@ def _settle(
 ) -> bool:
     """Make the row rendered, if our files are still the announced ones."""
     return statements.settle(
-        candidate.pk,
+        candidate,
         names,
         facts,
         phash=signed(facts.phash),
         provenance=provenance,
-        near_duplicate_of=_near_duplicate(candidate, facts.phash),
+        near=NEAR_DUPLICATE_BITS,
     )
-
-
-def _near_duplicate(candidate: Candidate, phash: int) -> int | None:
-    """The first image of the same text that looks (nearly) the same."""
-    others = statements.hashes_of_text(
-        pair_id=candidate.pair_id, side=candidate.side, but=candidate.pk
-    )
-    for other, value in others:
-        if imagefiles.hamming(phash, unsigned(value)) <= NEAR_DUPLICATE_BITS:
-            return other
-    return None
 
 
 def signed(phash: int) -> int:
     """A 64-bit hash as the signed number that databases hold."""
     return phash - 2**64 if phash >= 2**63 else phash
-
-
-def unsigned(stored: int) -> int:
-    """The 64-bit hash behind a stored number."""
-    return stored % 2**64

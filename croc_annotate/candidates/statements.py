@@ -1,4 +1,4 @@
-"""The three statements that each image costs, as fixed texts.
+"""The two statements that each image costs, as fixed texts.
 
 A worker shares its interpreter with the thread that drives the device. Building and compiling
 these as querysets takes it longer than PostgreSQL takes to answer them, so their text is fixed
@@ -18,8 +18,10 @@ from croc_annotate.lib.prepared import database, numbered, prepares, statement_c
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from django.db.backends.base.base import BaseDatabaseWrapper
     from django.db.backends.utils import CursorWrapper
 
+    from croc_annotate.candidates.models import Candidate
     from croc_annotate.candidates.storage import FileNames
     from croc_annotate.lib.imagefiles import ImageFacts
 
@@ -28,22 +30,29 @@ _ANNOUNCE = """
     WHERE id = %s AND state <> 'rendered' AND image = ''
 """
 _CLAIMED = " AND claimed_by = %s"
-_OF_ITS_TEXT = """
-    SELECT id, phash FROM candidates_candidate
-    WHERE pair_id = %s AND side = %s AND state = 'rendered' AND phash IS NOT NULL AND id <> %s
-    ORDER BY id
-"""
 _SETTLE = """
     UPDATE candidates_candidate SET
         state = 'rendered', sha256 = %s, phash = %s, width = %s, height = %s, provenance = %s,
-        near_duplicate_of_id = %s, rendered_at = %s, error = '', claimed_by = '',
-        claimed_until = NULL, attempts = attempts + COALESCE((earlier), 0)
+        rendered_at = %s, error = '', claimed_by = '', claimed_until = NULL,
+        near_duplicate_of_id = (
+            SELECT id FROM candidates_candidate
+            WHERE pair_id = %s AND side = %s AND state = 'rendered' AND id <> %s AND (bits) <= %s
+            ORDER BY id LIMIT 1
+        ),
+        attempts = attempts + COALESCE((earlier), 0)
     WHERE id = %s AND state <> 'rendered' AND image = %s
 """
-# From the provenance as it was: see `croc_annotate.candidates.attempts`.
-_EARLIER = {
-    "postgresql": f"(provenance->>'{EARLIER}')::integer",
-    "sqlite": f"json_extract(provenance, '$.{EARLIER}')",
+# What the databases say in words of their own: in how many bits two hashes differ (unknown of an
+# image without one), and what `croc_annotate.candidates.attempts` keeps in the provenance.
+_WORDS = {
+    "postgresql": {
+        "(bits)": "bit_count((phash # %s)::bit(64))",
+        "(earlier)": f"(provenance->>'{EARLIER}')::integer",
+    },
+    "sqlite": {
+        "(bits)": "bits_apart(phash, %s)",
+        "(earlier)": f"json_extract(provenance, '$.{EARLIER}')",
+    },
 }
 
 
@@ -55,26 +64,38 @@ def announce(pk: int, names: FileNames, claim: str) -> bool:
     return _done(_ANNOUNCE, values) == 1
 
 
-def hashes_of_text(*, pair_id: int, side: str, but: int) -> Sequence[tuple[int, int]]:
-    """Key and perceptual hash (as stored) of each image of a text, but one; the oldest first."""
-    return list(_run(_OF_ITS_TEXT, [pair_id, side, but]).fetchall())
-
-
 def settle(
-    pk: int,
+    candidate: Candidate,
     names: FileNames,
     facts: ImageFacts,
     *,
     phash: int,
     provenance: Mapping[str, object],
-    near_duplicate_of: int | None,
+    near: int,
 ) -> bool:
-    """Make a row rendered, if these are still the names that it announces."""
+    """Make a row rendered, if these are still the names that it announces.
+
+    The first image of the same text that differs in at most ``near`` bits is noted.
+    """
+    sql = _SETTLE
+    for mark, words in _WORDS[database().vendor].items():
+        sql = sql.replace(mark, words)
     now = database().ops.adapt_datetimefield_value(timezone.now())
-    told = json.dumps(provenance)
-    values = [facts.sha256, phash, facts.width, facts.height, told, near_duplicate_of, now]
-    sql = _SETTLE.replace("(earlier)", _EARLIER[database().vendor])
-    return _done(sql, [*values, pk, names.image]) == 1
+    values = [facts.sha256, phash, facts.width, facts.height, json.dumps(provenance), now]
+    values += [candidate.pair_id, candidate.side, candidate.pk, phash, near]
+    return _done(sql, [*values, candidate.pk, names.image]) == 1
+
+
+def teach_sqlite(connection: BaseDatabaseWrapper, **_: object) -> None:
+    """Give a new SQLite connection the function that PostgreSQL has as bit_count."""
+    if connection.vendor == "sqlite":
+        connection.connection.create_function("bits_apart", 2, _bits_apart, deterministic=True)
+
+
+def _bits_apart(first: int | None, second: int | None) -> int | None:
+    if first is None or second is None:
+        return None
+    return ((first ^ second) % 2**64).bit_count()
 
 
 def _done(sql: str, values: Sequence[Any]) -> int:
