@@ -7,10 +7,12 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.urls import reverse
 
 from croc_annotate.benchmark.metric import ScoreBatch
 from croc_annotate.benchmark.models import ExternalResult, MetricRun, Score
 from croc_annotate.benchmark.worst import showcase
+from croc_annotate.releases.models import Release
 from tests.benchmark.fakes import Counting
 from tests.benchmark.layouts import build
 from tests.benchmark.world import small_release
@@ -138,6 +140,22 @@ def test_results_from_elsewhere_keep_what_qualifies_them(tmp_path):
     result = ExternalResult.objects.get()
     assert (result.value, result.unit, result.reproduced) == (30.5, "%", False)
     assert result.higher_is_better
+
+
+@pytest.mark.django_db
+def test_a_measure_that_shall_be_low_keeps_its_direction(tmp_path, client):
+    path = tmp_path / "external.csv"
+    path.write_text(
+        "board,metric,configuration,measure,value,unit,source,higher_is_better\n"
+        "B,M,fine-tuned,median rank,3,places,S,no\n"
+    )
+    call_command("import_external_results", str(path), stdout=StringIO())
+    assert not ExternalResult.objects.get().higher_is_better
+    Release.objects.filter(pk=small_release().pk).update(is_public=True)
+    page = client.get(reverse("benchmark:leaderboard")).content.decode()
+    assert 'data-tip="lower is better">↓' in page
+    assert "fine-tuned" in page
+    assert "not reproduced" in page
 
 
 @pytest.mark.django_db

@@ -15,6 +15,7 @@ from PIL import Image
 
 from croc_annotate.benchmark import score_tables
 from croc_annotate.benchmark.board import build_board
+from croc_annotate.benchmark.models import MetricRun
 from croc_annotate.benchmark.protocol import Policy
 from croc_annotate.benchmark.render import csv_text, latex, safe_cell, text
 from tests.benchmark.fakes import Counting
@@ -65,6 +66,22 @@ def test_json_has_the_keys_that_scripts_rely_on(scored):
     assert len(document["differences"]) == 1
     assert list(document["absent"]) == ["human"]
     assert "No human row: no vote on these images" in leaderboard()
+
+
+def test_a_row_carries_what_it_ran_on(scored):
+    document = json.loads(leaderboard(format="json"))
+    for name, row in document["metrics"].items():
+        run = row["run"]
+        stored = MetricRun.objects.get(pk=run["id"])
+        assert run["fingerprint"] == stored.metric.fingerprint
+        assert run["release_sha256"] == scored.sha256
+        assert run["metric"]["name"] == name.partition("@")[0]
+        assert run["environment"]["software"].startswith("croc-annotate ")
+        assert run["environment"]["processor"]
+        assert run["environment"]["packages"]["numpy"]
+        assert run["timing"]["seconds"] > 0
+        assert run["timing"]["images_per_second"] > 0
+        assert (run["n_truncated"], run["n_missing"], run["n_scores"]) == (0, 0, 96)
 
 
 def test_the_same_board_every_time(scored):

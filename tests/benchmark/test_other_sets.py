@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import zlib
 from io import StringIO
@@ -260,6 +261,21 @@ def test_retrieval_sets_are_searched_both_ways_with_latency_and_memory(name, tmp
     assert document["milliseconds_per_query"] > 0
     assert document["peak_memory_mb"]["host"] > 0
     assert document["index"] == "exact"
+
+
+@pytest.mark.skipif(importlib.util.find_spec("faiss") is None, reason="needs the faiss extra")
+def test_with_faiss_by_hand_or_beyond_the_stated_size_the_numbers_are_the_same(
+    tmp_path, hashed, monkeypatch
+):
+    (tmp_path / "fg.json").write_text(json.dumps(captioned(60, 3)))
+    found = {}
+    for index in ("exact", "faiss", "auto"):
+        if index == "auto":  # as if 180 texts were a large pool
+            monkeypatch.setattr("croc_annotate.benchmark.flat_index.FAISS_FROM", 180)
+        document = searched("mscoco-fg", tmp_path / "fg.json", tmp_path, index=index)
+        assert document["index"] == ("exact" if index == "exact" else "faiss")
+        found[index] = [document[way] for way in ("text_to_image", "image_to_text")]
+    assert found["exact"] == found["faiss"] == found["auto"]
 
 
 def test_coco_1k_is_the_mean_over_five_thousands(tmp_path, hashed):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import zlib
 from io import StringIO
 
 import numpy as np
@@ -161,6 +162,108 @@ def test_retrieval_over_a_release(pool):
         assert document["rsum"] == pytest.approx(600)
         assert document["image_to_text"]["mrr"] == 1.0
     assert "milliseconds_per_query" in document
+
+
+class Drawn:
+    """Embeddings drawn from names and texts; another `salt` is another encoder."""
+
+    needs = "hash"
+
+    def __init__(self, *, options):
+        self.salt = options.extra.get("salt", "encoder")
+
+    def describe(self):
+        from croc_annotate.benchmark.metric import MetricFacts
+
+        return MetricFacts(name=f"drawn {self.salt}")
+
+    def row(self, key):
+        draw = np.random.default_rng(zlib.crc32(f"{self.salt} {key}".encode())).normal(size=6)
+        return (draw / np.linalg.norm(draw)).astype(np.float32)
+
+    def embed_images(self, *, images):
+        return np.array([self.row(i.sha256) for i in images])
+
+    def embed_texts(self, *, texts):
+        return np.array([self.row(t) for t in texts])
+
+    def similarity(self, *, images, texts):
+        return images @ texts.T
+
+    def truncated(self, *, texts):
+        return frozenset()
+
+    def score(self, *, images, texts):
+        from croc_annotate.benchmark.metric import ScoreBatch
+
+        return ScoreBatch(
+            scores=[
+                [float(self.row(i.sha256) @ self.row(t)) for t in own]
+                for i, own in zip(images, texts, strict=True)
+            ]
+        )
+
+    def close(self):
+        pass
+
+
+@pytest.mark.django_db
+def test_a_pairs_pool_is_its_images_and_their_neighbours_by_the_other_encoder(monkeypatch):
+    """Against plain loops: for each text the pool, the ranks in it, and what follows."""
+    from croc_annotate.benchmark.metric import MetricOptions
+    from croc_annotate.benchmark.selectors import release_images
+
+    monkeypatch.setattr("croc_annotate.benchmark.set_running._NEIGHBOURS", 3)
+    members = list(release_images(small_release(pairs=6, images=2)).members)
+    path = "tests.benchmark.test_retrieval:Drawn"
+    out = StringIO()
+    call_command("run_benchmark", metric=[path], retrieval=True, pool="pair", stdout=out,
+                 option=["salt=metric"], neighbours_by=path)  # fmt: skip
+    document = json.loads(out.getvalue())
+
+    encoder = Drawn(options=MetricOptions())
+    metric = Drawn(options=MetricOptions(extra={"salt": "metric"}))
+    relevant, pair_of = {}, {}
+    for member in members:
+        text = member.prompt if member.role == "prompt" else member.contrast
+        relevant.setdefault(text, set()).add(member.sha256)
+        pair_of[text] = member.pair_slug
+    ranks, precisions = [], []
+    for text, wanted in relevant.items():
+        own = [m.sha256 for m in members if m.pair_slug == pair_of[text]]
+        pool = set(own)
+        for image in own:
+            others = [m.sha256 for m in members if m.sha256 != image]
+            pool |= set(sorted(others, key=lambda o: -encoder.row(image) @ encoder.row(o))[:3])
+        order = sorted(pool, key=lambda image: -metric.row(image) @ metric.row(text))
+        places = [1 + order.index(image) for image in sorted(wanted, key=order.index)]
+        ranks.append(places[0])
+        precisions.append(sum((k + 1) / place for k, place in enumerate(places)) / len(places))
+    found = document["text_to_image"]
+    assert found["queries"] == len(ranks) == 12
+    for k in (1, 5, 10):
+        assert found[f"recall@{k}"] == pytest.approx(sum(r <= k for r in ranks) / len(ranks))
+    assert found["mrr"] == pytest.approx(sum(1 / r for r in ranks) / len(ranks))
+    assert found["map"] == pytest.approx(sum(precisions) / len(precisions))
+    assert 4 < found["pool"] < len(members)
+    assert document["image_to_text"] is None
+    assert document["peak_memory_mb"]["host"] > 0
+    assert document["seconds"]["scoring"] >= 0
+
+
+@pytest.mark.django_db
+def test_the_encoder_of_a_pool_is_another_one_and_is_named():
+    small_release()
+    path = "tests.benchmark.test_retrieval:Drawn"
+    for other, sentence in ((None, "needs --neighbours-by"), (path, "must not be the metric")):
+        with pytest.raises(CommandError, match=sentence):
+            call_command(
+                "run_benchmark", metric=[path], retrieval=True, pool="pair", neighbours_by=other
+            )
+    with pytest.raises(CommandError, match="must embed images"):
+        call_command(
+            "run_benchmark", metric=[path], retrieval=True, pool="pair", neighbours_by="random"
+        )
 
 
 @pytest.mark.django_db
