@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import zoneinfo
+from datetime import UTC, datetime
 
 import pytest
 from django.urls import reverse
@@ -10,6 +12,9 @@ from django.utils import timezone
 
 from croc_annotate.accounts.middleware import own_timezone
 from croc_annotate.accounts.shortcuts import DEFAULTS, merged_shortcuts, shortcut_problems
+from croc_annotate.agreement import reviewing
+from croc_annotate.candidates.models import Candidate
+from tests.agreement.rows import judged_campaign
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db
@@ -155,3 +160,25 @@ def test_the_navigation_shows_a_role_what_it_may_open(client):
     assert "Agreement" in links("reviewer")
     assert "Generation" not in links("reviewer")
     assert "Generation" in links("admin")
+
+
+@pytest.mark.parametrize("zone", ["", "Asia/Tokyo"])
+def test_no_page_calls_a_time_of_the_persons_zone_utc(client, zone):
+    """Midnight in Tokyo is three in the afternoon in Greenwich."""
+    admin = make_user("admin", timezone=zone)
+    client.force_login(admin)
+    judged = judged_campaign(["aru"], slug="main")
+    at = datetime(2026, 3, 2, 15, 0, tzinfo=UTC)
+    candidate = judged.items[0].candidate
+    Candidate.objects.filter(pk=candidate.pk).update(rendered_at=at)
+    reviewing.reveal(item=judged.items[0], actor=admin)
+    pages = {
+        "image": reverse("candidates:detail", args=[candidate.key]),
+        "log": reverse("agreement:log"),
+        "generation": reverse("generation:status"),
+    }
+    words = {name: client.get(url).content.decode() for name, url in pages.items()}
+    assert ("2026-03-03 00:00" if zone else "2026-03-02 15:00") in words["image"]
+    for name, text in words.items():
+        assert not re.search(r"\d\d:\d\d(:\d\d)? UTC|\(UTC\)", text), name
+        assert f"Times are shown in {zone or 'UTC'}" in " ".join(text.split()), name

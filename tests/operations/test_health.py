@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from datetime import timedelta
 
 import pytest
@@ -137,6 +138,20 @@ def test_rates_and_ages_are_those_of_the_rows(client, settings):
     assert numbers["croc_judgements_per_second"] == pytest.approx(6 / 300)
     assert numbers["croc_lease_oldest_seconds"] == 240
     assert numbers["croc_images_per_second"] >= 1 / 300
+
+
+@pytest.mark.django_db
+def test_labels_name_campaigns_and_kinds_but_nobody(client, settings):
+    """A label with a person, an image or an address would be kept by Prometheus for months."""
+    judged = judged_campaign(["aa", "r"], slug="main", min_distance=0)
+    client.get("/join/a-secret-link/?PROLIFIC_PID=participant-7", REMOTE_ADDR="203.0.113.77")
+    found = scrape(client, settings)
+    labels = {label for name in found for label in re.findall(r'(\w+)="', name)}
+    assert labels <= {"campaign", "state", "queue", "status", "le", "task"}
+    text = " ".join(found)
+    private = [person.username for person in judged.raters] + [judged.items[0].key]
+    for word in [*private, "a-secret-link", "participant-7", "203.0.113.77"]:
+        assert word not in text
 
 
 @pytest.mark.django_db
