@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from diffusers import FluxPipeline
 
 from generation.pipelines.torch_runner import TorchRunner
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import torch
 
 
 class FluxRunner(TorchRunner):
@@ -44,3 +49,19 @@ class FluxRunner(TorchRunner):
             "height": settings.height,
             **settings.extra,
         }
+
+    def called(self, arguments: Mapping[str, Any]) -> tuple[torch.Tensor, Sequence[bool]]:
+        """Decodes by itself where the weights stay in their place.
+
+        FluxPipeline looks through all modules of its decoder, at each call, for where an
+        offloading hook would move it.
+        """
+        if self.spec.settings.offload != "none":
+            return super().called(arguments)
+        pipe = self._pipe
+        latents = pipe(**arguments, output_type="latent").images
+        size = (arguments["height"], arguments["width"], pipe.vae_scale_factor)
+        latents = pipe._unpack_latents(latents, *size)
+        latents = latents / pipe.vae.config.scaling_factor + pipe.vae.config.shift_factor
+        images = pipe.vae.decode(latents, return_dict=False)[0]
+        return pipe.image_processor.denormalize(images), [False] * len(images)

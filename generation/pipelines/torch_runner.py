@@ -62,6 +62,12 @@ class TorchRunner:
         """Arguments of the call that come from the settings."""
         raise NotImplementedError
 
+    def called(self, arguments: Mapping[str, Any]) -> tuple[torch.Tensor, Sequence[bool]]:
+        """Images of one call, (n, 3, height, width) in 0…1, and which of them were blacked."""
+        output = self._pipe(**arguments, output_type="pt")
+        images: torch.Tensor = output.images
+        return images, getattr(output, "nsfw_content_detected", None) or [False] * len(images)
+
     # -- the Protocol -------------------------------------------------------------
 
     def load(self) -> None:
@@ -222,15 +228,14 @@ class TorchRunner:
             return self._drawn(text, seeds)
 
     def _drawn(self, text: str, seeds: Sequence[int]) -> tuple[Any, list[bool], list[bool]]:
-        output = self._pipe(
-            **self._batched(self._embedding(text), len(seeds)),
-            **self.call_arguments(),
-            generator=[torch.Generator("cpu").manual_seed(seed) for seed in seeds],
-            output_type="pt",
+        images, refused = self.called(
+            {
+                **self._batched(self._embedding(text), len(seeds)),
+                **self.call_arguments(),
+                "generator": [torch.Generator("cpu").manual_seed(seed) for seed in seeds],
+            }
         )
-        images = output.images  # (n, 3, height, width) in 0…1
         finite = torch.isfinite(images).flatten(1).all(dim=1).tolist()
-        refused = getattr(output, "nsfw_content_detected", None) or [False] * len(seeds)
         # As diffusers converts to PIL, but on the device: a quarter of the bytes to copy.
         levels = images.float().nan_to_num().clamp(0, 1).mul(255).round().to(torch.uint8)
         return levels.permute(0, 2, 3, 1).cpu().numpy(), finite, list(refused)

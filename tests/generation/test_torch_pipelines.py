@@ -14,6 +14,7 @@ pytest.importorskip("diffusers", reason="needs the gpu extra: pip install 'croc-
 
 import torch
 from diffusers import FluxPipeline
+from diffusers.hooks import group_offloading
 
 from generation.batching import FittingBatches
 from generation.pipeline import DeviceLost, DoesNotFit, PipelineError, RenderedImage, RenderFailure
@@ -189,7 +190,7 @@ def test_an_exhausted_allocator_halves_the_batch(runner, error: RuntimeError) ->
 
 @pytest.mark.field_case(48)
 def test_an_image_that_the_safety_checker_blacked_is_a_failure(runner) -> None:
-    loaded = runner()
+    loaded = runner("sd3")
     list(loaded.render(TEXT, [1]))  # the text's embeddings are there
     pipe = loaded._pipe
 
@@ -273,8 +274,15 @@ def test_a_compiled_denoiser_draws_the_same(runner, monkeypatch) -> None:
     assert np.abs(plain - fast).max() <= 1
 
 
-def test_a_pipeline_that_stays_where_it_is_does_not_look_for_its_device(runner) -> None:
+def test_a_pipeline_that_stays_where_it_is_does_not_look_for_its_device(
+    runner, monkeypatch
+) -> None:
     loaded = runner()
+    pixels(next(iter(loaded.render(TEXT, [1]))))  # its text is embedded
+    looked: list[object] = []
+    monkeypatch.setattr(group_offloading, "_get_top_level_group_offload_hook", looked.append)
+    pixels(next(iter(loaded.render(TEXT, [2]))))
+    assert looked == []
     assert type(loaded._pipe).__name__ == "FluxPipeline"
     assert "_execution_device" in vars(type(loaded._pipe))
     assert "_execution_device" not in vars(type(runner(offload="model")._pipe))
