@@ -11,6 +11,8 @@ from croc_annotate.benchmark.intervals import STATISTICS
 from croc_annotate.benchmark.layout import DIRECTIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from croc_annotate.benchmark.layout import Bools, Direction, Floats, Ints, Layout, Scores
     from croc_annotate.benchmark.protocol import Evaluation
 
@@ -93,22 +95,30 @@ def _telling(scores: Scores, p: Ints, q: Ints, *, best: bool) -> tuple[int | Non
     """The rows to show: by the margins of all comparisons that the two images decide."""
     text_p = scores.prompt_own[p] - scores.prompt_other[p]
     text_q = scores.contrast_own[q] - scores.contrast_other[q]
-    sign = 1.0 if best else -1.0
     if not len(p) or not len(q):
-        i = int(p[np.argmax(sign * np.nan_to_num(text_p))]) if len(p) else None
-        j = int(q[np.argmax(sign * np.nan_to_num(text_q))]) if len(q) else None
+        i = int(p[np.argmax(_telling_by([text_p], best=best))]) if len(p) else None
+        j = int(q[np.argmax(_telling_by([text_q], best=best))]) if len(q) else None
         return i, j
     grid_f = scores.prompt_own[p][:, None] - scores.contrast_other[q][None, :]
     grid_i = scores.contrast_own[q][None, :] - scores.prompt_other[p][:, None]
     margins = [np.broadcast_to(text_p[:, None], grid_f.shape),
                np.broadcast_to(text_q[None, :], grid_f.shape), grid_f, grid_i]  # fmt: skip
-    count = sum((sign * m > 0).astype(float) for m in margins)
+    a, b = np.unravel_index(int(np.argmax(_telling_by(margins, best=best))), grid_f.shape)
+    return int(p[a]), int(q[b])
+
+
+def _telling_by(margins: Sequence[Floats], *, best: bool) -> Floats:
+    """How telling each choice of images is, from the margins of the comparisons that it decides.
+
+    Most failures (or successes) first; the size of the margins decides among equals. A tie is half
+    a failure; a comparison without a score is none, and so never shown in a failure's stead.
+    """
+    sign = 1.0 if best else -1.0
+    count = sum((sign * m > 0) + (0.0 if best else 0.5) * (m == 0) for m in margins)
     size = sum(np.nan_to_num(m) for m in margins)
     scale = float(np.abs(size).max()) or 1.0
-    # Most failures first; the size of the margins decides among equals.
-    best_at = int(np.argmax(count + sign * size / (scale * 4)))
-    a, b = np.unravel_index(best_at, grid_f.shape)
-    return int(p[a]), int(q[b])
+    telling: Floats = count + sign * size / (scale * 4)
+    return telling
 
 
 def _outcomes(values: dict[str, float | None]) -> dict[Direction, str]:

@@ -192,3 +192,22 @@ def test_a_pair_with_one_side_shows_one_image():
     worst = showcase(layout, scores, 0, 0.0)
     assert (worst.prompt_row, worst.contrast_row) == (0, None)
     assert worst.outcomes == {"text_forward": "wrong"}
+
+
+@pytest.mark.parametrize("sides", ["both", "one"])
+def test_images_without_a_score_are_not_shown_in_place_of_those_that_failed(sides):
+    """As with the human row, which has votes on some images only, and ties among them."""
+    nothing = (float("nan"), float("nan"))
+    p = [nothing, (1.0, 1.0), (1.0, 0.0), nothing]
+    q = [nothing, (1.0, 0.0), nothing] if sides == "both" else []
+    layout, scores = build([(p, q)])
+    worst = showcase(layout, scores, 0, 0.5)
+    assert worst.prompt_row == 1
+    assert worst.outcomes["text_forward"] == "tie"
+    best = showcase(layout, scores, 0, 0.5, best=True)
+    assert best.prompt_row == 2
+    if sides == "both":
+        # The tied image's other text scores as high as the contrast's own image: a tie as well.
+        assert (worst.contrast_row, worst.outcomes["image_inverse"]) == (1, "tie")
+        assert best.contrast_row == 1
+        assert set(best.outcomes.values()) == {"right"}
