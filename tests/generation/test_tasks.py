@@ -51,6 +51,16 @@ def test_a_message_renders_its_group_and_a_second_one_nothing() -> None:
     assert Worker.objects.get().name == tasks._worker.name
 
 
+def test_a_message_is_kept_until_its_work_is_done_and_one_waits_at_a_worker() -> None:
+    conf = tasks.app.conf
+    assert tasks.render_group.acks_late
+    assert (conf.task_acks_late, conf.task_reject_on_worker_lost) == (True, True)
+    assert conf.worker_prefetch_multiplier == 1
+    # Fifty images that take seven minutes each, far more than any figure in docs/operations.md.
+    assert conf.broker_transport_options["visibility_timeout"] >= 50 * 7 * 60
+    assert conf.task_routes["generation.tasks.*"] == {"queue": tasks.QUEUE}
+
+
 def test_a_message_for_a_group_that_is_gone_does_nothing() -> None:
     ring(Group(987_654, 1, "prompt"))
     assert not Candidate.objects.exists()

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 
 import pytest
-from django.core.cache import cache
 
 from generation import turns
 from generation.turns import Turns
@@ -29,16 +27,20 @@ class Clock:
 
 
 @pytest.fixture
-def clock(monkeypatch) -> Iterator[Clock]:
+def clock(monkeypatch) -> Clock:
     made = Clock()
     monkeypatch.setattr(turns, "time", made)
-    cache.clear()
-    yield made
-    cache.clear()
+    return made
 
 
-def test_requests_of_several_workers_take_turns(clock: Clock) -> None:
-    workers = [Turns("api", 60) for _ in range(4)]
+@pytest.fixture
+def name(request) -> str:
+    """A generator that no other test has asked."""
+    return str(request.node.nodeid)
+
+
+def test_requests_of_several_workers_take_turns(clock: Clock, name: str) -> None:
+    workers = [Turns(name, 60) for _ in range(4)]
     for worker in workers:  # all at one moment, in the middle of a second
         worker.wait()
     assert clock.slept == [0.5, 1.5, 2.5]
@@ -46,8 +48,8 @@ def test_requests_of_several_workers_take_turns(clock: Clock) -> None:
     assert all(later - first >= 0.5 for first, later in itertools.pairwise(starts))
 
 
-def test_one_worker_keeps_a_turn_s_length_between_its_requests(clock: Clock) -> None:
-    worker = Turns("api", 60)
+def test_one_worker_keeps_a_turn_s_length_between_its_requests(clock: Clock, name: str) -> None:
+    worker = Turns(name, 60)
     worker.wait()
     worker.wait()
     assert clock.slept == [1.0]
@@ -56,18 +58,20 @@ def test_one_worker_keeps_a_turn_s_length_between_its_requests(clock: Clock) -> 
     assert clock.slept == [1.0]
 
 
-def test_generators_do_not_wait_for_each_other(clock: Clock) -> None:
-    Turns("one", 60).wait()
-    Turns("two", 60).wait()
+def test_generators_do_not_wait_for_each_other(clock: Clock, name: str) -> None:
+    Turns(f"{name}-one", 60).wait()
+    Turns(f"{name}-two", 60).wait()
     assert clock.slept == []
 
 
-def test_without_the_cache_each_worker_keeps_its_own_pace(clock: Clock, monkeypatch) -> None:
+def test_without_the_cache_each_worker_keeps_its_own_pace(
+    clock: Clock, name: str, monkeypatch
+) -> None:
     def away(*_: object, **__: object) -> bool:
         raise ConnectionError("no Redis")
 
     monkeypatch.setattr(turns.cache, "add", away)
-    one, two = Turns("api", 60), Turns("api", 60)
+    one, two = Turns(name, 60), Turns(name, 60)
     for worker in (one, two, one):
         worker.wait()
     assert clock.slept == [1.0]
