@@ -236,6 +236,21 @@ def test_parquet_shards_keep_their_limits(tmp_path, monkeypatch):
     assert sum(pq.ParquetFile(path).metadata.num_rows for path in sft) == 256
 
 
+def test_a_shard_of_small_images_ends_after_so_many_rows(tmp_path, monkeypatch):
+    from croc_annotate.releases.export import tables
+
+    freeze(full_world(pairs=1, seeds=1))
+    monkeypatch.setattr(tables, "SHARD_ROWS", 10)
+    export(tmp_path / "out", "--format", "parquet", "--format", "sft")
+
+    def rows_in(name: str) -> list[int]:
+        shards = sorted((tmp_path / "out" / name / "data").glob("*.parquet"))
+        return [pq.ParquetFile(path).metadata.num_rows for path in shards]
+
+    assert rows_in("parquet") == [10, 10, 10, 2]
+    assert rows_in("sft") == [10, 10, 10, 10, 10, 10, 4]
+
+
 def test_a_row_group_has_at_most_100_images(tmp_path):
     world = make_world()
     pair = world.pair("counting_1")

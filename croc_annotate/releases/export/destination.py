@@ -19,7 +19,7 @@ import hashlib
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
 from urllib.parse import urlsplit
 
 import croc_annotate
@@ -204,7 +204,8 @@ class Place:
         from django.core.files import File
 
         with path.open("rb") as stream:
-            self._storage.save(self._key(name), File(_Told(stream, self.watch.done)))
+            told = cast("IO[Any]", _Told(stream, self.watch.done))
+            self._storage.save(self._key(name), File(told))
 
     def _copy(self, source: str, target: str) -> None:
         bucket = self._storage.bucket

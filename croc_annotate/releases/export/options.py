@@ -11,7 +11,7 @@ IMAGE_FORMATS = ("original", "png", "jpeg", "webp")
 METADATA_FORMATS = ("parquet", "jsonl")
 REMAINDER = "test"
 # Raise it when the bytes of an export change for equal options: half-done folders start anew.
-LAYOUT = 2
+LAYOUT = 3
 
 
 class BadOptionsError(ValueError):

@@ -22,6 +22,9 @@ GROUP_ROWS = 100
 # Readers take a row group into memory whole; the limit is 32 MB, our own peak is what we save.
 GROUP_BYTES = 8 * 1024 * 1024
 SHARD_BYTES = 480 * 1024 * 1024
+# The writer remembers each row group of a file until its end: 24 columns, some 50 kB. Of small
+# images, half a gigabyte has thousands of groups.
+SHARD_ROWS = 20_000
 
 
 def write_table(
@@ -83,19 +86,20 @@ def _write_shard(
     rows_of: Callable[[Payload], list[dict[str, Any]]],
 ) -> Payload | None:
     """Fill one shard; return the first image of the next one, or None at the end."""
-    size = 0
+    size = written = 0
     images_repeat = "question" in schema.names
     # The dictionary of repeated images is a copy of the group, and its page another.
     limit = GROUP_BYTES // 4 if images_repeat else GROUP_BYTES
     with _writer(sink, schema, images_repeat=images_repeat) as writer:
         group: list[dict[str, Any]] = []
         held = 0
-        while pending is not None and (not size or size + len(pending.data) <= SHARD_BYTES):
+        while pending is not None and not _full(written, size + len(pending.data)):
             rows = rows_of(pending)
             if group and (len(group) + len(rows) > GROUP_ROWS or held + len(pending.data) > limit):
                 _flush(writer, schema, group)
                 group, held = [], 0
             group += rows
+            written += len(rows)
             held += len(pending.data)
             size += len(pending.data)
             sink.rows += 1
@@ -104,6 +108,11 @@ def _write_shard(
         if group:
             _flush(writer, schema, group)
     return pending
+
+
+def _full(rows: int, size: int) -> bool:
+    """Whether a shard of so many rows cannot take the image that makes it so large."""
+    return rows > 0 and (rows >= SHARD_ROWS or size > SHARD_BYTES)
 
 
 def _writer(sink: HashedFile, schema: pa.Schema, *, images_repeat: bool) -> Any:
