@@ -209,3 +209,18 @@ def test_what_refuses_an_act_of_a_reviewer_is_german(admin):
     values = {"verdict": "accept", "reason": "other"}
     page = admin.post(url, values, headers={"accept-language": "de"}, follow=True)
     assert "Bei „anderes“ gehört eine Notiz dazu" in page.content.decode()
+
+
+@pytest.mark.django_db
+def test_the_banks_rules_speak_german_in_the_form_and_while_typing(admin):
+    german = {"accept-language": "de"}
+    draft = {"category": "counting", "prompt": "one \x07 bell", "contrast": "nan"}
+    page = admin.post(reverse("prompts:new"), {**draft, "slug": "counting_x"}, headers=german)
+    checked = admin.post(
+        "/api/v1/prompts/check", {**draft, "id": "counting_x"},
+        content_type="application/json", headers=german,
+    ).json()  # fmt: skip
+    said = " ".join(problem["message"] for problem in checked["problems"])
+    for words in ("hat ein Steuerzeichen (U+0007) an Stelle 5", "das Tabellen als fehlenden Wert"):
+        assert words in said
+        assert words in page.content.decode()

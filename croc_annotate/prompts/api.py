@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework.generics import ListAPIView
 from rest_framework.response import Response
@@ -15,6 +16,7 @@ from croc_annotate.prompts.models import ContrastPair
 from croc_annotate.prompts.rules import PairRow, check_pair
 from croc_annotate.prompts.selectors import filter_pairs, same_texts
 from croc_annotate.prompts.serializers import CheckSerializer, DraftSerializer, PairSerializer
+from croc_annotate.prompts.wording import in_words
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -49,7 +51,7 @@ class CheckPair(APIView):
         spans = differing_spans(row.prompt, row.contrast)
         return Response(
             {
-                "problems": [{"field": p.field, "message": p.message} for p in check_pair(row)],
+                "problems": [{"field": p.field, "message": in_words(p)} for p in check_pair(row)],
                 "remarks": _remarks(row),
                 "spans": {
                     "prompt": utf16_spans(row.prompt, spans[0]),
@@ -63,6 +65,6 @@ def _remarks(row: PairRow) -> list[dict[str, str]]:
     """Nothing of this stops a pair; it is worth a look."""
     texts = {"prompt": row.prompt, "contrast": row.contrast}
     return [
-        {"field": found.field, "message": f"“{found.slug}” has this text, too"}
+        {"field": found.field, "message": _("“%(pair)s” has this text, too") % {"pair": found.slug}}
         for found in same_texts(texts=texts, slug=row.slug)[:3]
     ]

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from croc_annotate.prompts.rules import MAX_LABEL, MAX_SLUG, MAX_TEXT, PairRow, check_pair
 from croc_annotate.prompts.selectors import banks, category_titles
+from croc_annotate.prompts.wording import in_words
 
 
 class FilterForm(forms.Form):
@@ -75,7 +76,9 @@ class PairForm(forms.Form):
         values: dict[str, Any] = super().clean() or {}
         if not self.errors:
             for problem in check_pair(self.row()):
-                self.add_error("slug" if problem.field == "id" else problem.field, problem.message)
+                self.add_error(
+                    "slug" if problem.field == "id" else problem.field, in_words(problem)
+                )
         return values
 
     def row(self) -> PairRow:

@@ -8,10 +8,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import field as field_of
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 CATEGORIES = (
     "action",
@@ -40,11 +42,18 @@ MISSING_WORDS = frozenset({
 
 # Ids become folder, file and archive names: no separators, no dots, no "___" (it splits names).
 _SLUG = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def gettext_noop(template: str) -> str:
+    """Mark a sentence for the translators' catalogue; nothing is translated in here."""
+    return template
+
+
 _FORBIDDEN_KINDS = {
-    "Cc": "control character",
-    "Cs": "unpaired surrogate",
-    "Zl": "line separator",
-    "Zp": "paragraph separator",
+    "Cc": gettext_noop("control character"),
+    "Cs": gettext_noop("unpaired surrogate"),
+    "Zl": gettext_noop("line separator"),
+    "Zp": gettext_noop("paragraph separator"),
 }
 
 
@@ -70,6 +79,9 @@ class Problem:
     place: str
     field: str
     message: str
+    # The message before its values were filled in: pages say it in the reader's language.
+    template: str = field_of(default="", compare=False)
+    values: Mapping[str, object] = field_of(default_factory=dict, compare=False, hash=False)
 
     def __str__(self) -> str:
         where = ": ".join(part for part in (self.place, self.field) if part)
@@ -83,10 +95,20 @@ def normalised(text: str) -> str:
     return unicodedata.normalize("NFC", " ".join("".join(kept).split()))
 
 
+class Saying(NamedTuple):
+    """A sentence with places for values."""
+
+    template: str
+    values: Mapping[str, object] = MappingProxyType({})
+
+
 def check_pair(row: PairRow) -> list[Problem]:
     """Return every rule that the row breaks by itself (none: an empty list)."""
     found = [*_slug_problems(row), *_text_problems(row), *_difference_problems(row)]
-    return [Problem(row.place or row.slug, field, message) for field, message in found]
+    return [
+        Problem(row.place or row.slug, field, said.template % said.values, *said)
+        for field, said in found
+    ]
 
 
 def check_bank(rows: Iterable[PairRow]) -> list[Problem]:
@@ -103,51 +125,61 @@ def check_bank(rows: Iterable[PairRow]) -> list[Problem]:
     return problems
 
 
-def _slug_problems(row: PairRow) -> Iterator[tuple[str, str]]:
+def _slug_problems(row: PairRow) -> Iterator[tuple[str, Saying]]:
     if row.category not in CATEGORIES:
-        known = ", ".join(CATEGORIES)
-        yield "category", f"“{row.category}” is not a category; known are {known}"
+        values = {"category": row.category, "known": ", ".join(CATEGORIES)}
+        text = gettext_noop("“%(category)s” is not a category; known are %(known)s")
+        yield "category", Saying(text, values)
     elif not row.slug.startswith(f"{row.category}_") or row.slug == f"{row.category}_":
-        yield "id", f"“{row.slug}” must be “{row.category}_” and a name or number"
+        text = gettext_noop("“%(id)s” must be “%(category)s_” and a name or number")
+        yield "id", Saying(text, {"id": row.slug, "category": row.category})
     if not _SLUG.fullmatch(row.slug) or "___" in row.slug:
-        yield "id", f"“{row.slug}” may hold letters, digits, - and _ only, never “___”"
+        text = gettext_noop("“%(id)s” may hold letters, digits, - and _ only, never “___”")
+        yield "id", Saying(text, {"id": row.slug})
     if len(row.slug) > MAX_SLUG:
-        yield "id", f"has {len(row.slug)} characters; {MAX_SLUG} are allowed"
+        yield "id", _too_long(len(row.slug), MAX_SLUG)
 
 
-def _text_problems(row: PairRow) -> Iterator[tuple[str, str]]:
+def _too_long(length: int, most: int) -> Saying:
+    text = gettext_noop("has %(n)s characters; %(most)s are allowed")
+    return Saying(text, {"n": f"{length:,}", "most": f"{most:,}"})
+
+
+def _text_problems(row: PairRow) -> Iterator[tuple[str, Saying]]:
     for field in (*TEXT_FIELDS, *LABEL_FIELDS):
         text: str = getattr(row, field)
         if not text and field not in ("prompt", "contrast"):
             continue
-        for message in _faults(text, MAX_TEXT if field in TEXT_FIELDS else MAX_LABEL):
-            yield field, message
+        for said in _faults(text, MAX_TEXT if field in TEXT_FIELDS else MAX_LABEL):
+            yield field, said
 
 
-def _faults(text: str, limit: int) -> Iterator[str]:
+def _faults(text: str, limit: int) -> Iterator[Saying]:
     """Yield what is wrong with one text, whatever its field."""
     if not text.strip():
-        yield "is empty"
+        yield Saying(gettext_noop("is empty"))
     elif text.strip() in MISSING_WORDS:
-        yield f"is “{text.strip()}”, which tables read as a missing value"
+        said = gettext_noop("is “%(text)s”, which tables read as a missing value")
+        yield Saying(said, {"text": text.strip()})
     elif not normalised(text):
-        yield "has no words"
+        yield Saying(gettext_noop("has no words"))
     if len(text) > limit:
-        yield f"has {len(text):,} characters; {limit:,} are allowed"
+        yield _too_long(len(text), limit)
     for position, char in enumerate(text):
         kind = _FORBIDDEN_KINDS.get(unicodedata.category(char))
         if kind:
-            yield f"has a {kind} (U+{ord(char):04X}) at character {position + 1}"
+            values = {"kind": kind, "code": f"U+{ord(char):04X}", "place": position + 1}
+            yield Saying(gettext_noop("has a %(kind)s (%(code)s) at character %(place)s"), values)
             break
 
 
-def _difference_problems(row: PairRow) -> Iterator[tuple[str, str]]:
+def _difference_problems(row: PairRow) -> Iterator[tuple[str, Saying]]:
     if row.prompt.strip() and normalised(row.prompt) == normalised(row.contrast):
-        yield "contrast", "says the same as the prompt (apart from case, spacing, punctuation)"
+        text = gettext_noop("says the same as the prompt (apart from case, spacing, punctuation)")
+        yield "contrast", Saying(text)
     if row.category in NEEDS_ALT and not row.alt_contrast.strip():
-        yield (
-            "alt_contrast",
-            f"is required for {row.category}: a positive rewording of the contrast",
-        )
+        text = gettext_noop("is required for %(category)s: a positive rewording of the contrast")
+        yield "alt_contrast", Saying(text, {"category": row.category})
     if row.alt_contrast.strip() and normalised(row.alt_contrast) == normalised(row.prompt):
-        yield "alt_contrast", "says the same as the prompt, so its images would show the prompt"
+        text = gettext_noop("says the same as the prompt, so its images would show the prompt")
+        yield "alt_contrast", Saying(text)
