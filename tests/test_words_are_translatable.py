@@ -224,3 +224,11 @@ def test_the_banks_rules_speak_german_in_the_form_and_while_typing(admin):
     for words in ("hat ein Steuerzeichen (U+0007) an Stelle 5", "das Tabellen als fehlenden Wert"):
         assert words in said
         assert words in page.content.decode()
+
+
+@pytest.mark.django_db
+def test_a_freeze_is_refused_in_german(admin):
+    judged = judged_campaign(["aa"], slug="main", min_judgements=2)
+    values = {"campaign": judged.campaign.pk, "name": "a name", "version": "1.0.0"}
+    page = admin.post(reverse("releases:new"), values, headers={"accept-language": "de"})
+    assert "ist kein Name für eine Veröffentlichung" in page.content.decode()

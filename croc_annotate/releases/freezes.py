@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from django.core.cache import cache
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from croc_annotate.accounts.services import record_audit
 from croc_annotate.releases.models import UNDER_WAY, JobState, ReleaseFreeze
@@ -55,7 +56,11 @@ def request_freeze(
             )  # fmt: skip
         elif asked.options != options:
             raise ReleaseRefusedError(
-                f"{asked} is being frozen with other settings; wait for it, or take another version"
+                _(
+                    "%(release)s is being frozen with other settings;"
+                    " wait for it, or take another version"
+                )
+                % {"release": asked}
             )
     # Also for one that is under way: its message may have been lost with a worker.
     transaction.on_commit(lambda: freeze.delay(asked.pk))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from croc_annotate.accounts.services import record_audit
 from croc_annotate.agreement.consensus import Rule, RuleRefusedError
@@ -107,7 +108,8 @@ def _alone(release: Release) -> Iterator[None]:
         if "release_version_once" not in str(error) and "releases_release.name" not in str(error):
             raise
         raise ReleaseRefusedError(
-            f"somebody froze {release} at the same time; give the next version"
+            _("somebody froze %(release)s at the same time; give the next version")
+            % {"release": release}
         ) from error
 
 
@@ -124,7 +126,8 @@ def _fill(
     scope = candidates_in_scope(campaign)
     if not scope:
         raise ReleaseRefusedError(
-            f"campaign “{campaign.slug}” has no candidates; import or generate images first"
+            _("campaign “%(campaign)s” has no candidates; import or generate images first")
+            % {"campaign": campaign.slug}
         )
     data = campaign_data(campaign)
     step("decide")
@@ -165,12 +168,12 @@ def withdraw_release(
     """Take a release back, for good, with the reason that its page and files then show."""
     note = note.strip()
     if not note:
-        raise ReleaseRefusedError("say why the release is withdrawn")
+        raise ReleaseRefusedError(_("say why the release is withdrawn"))
     changed = Release.objects.filter(pk=release.pk, state=ReleaseState.FROZEN).update(
         state=ReleaseState.WITHDRAWN, withdrawn_at=now or timezone.now(), withdrawn_note=note
     )
     if not changed:
-        raise ReleaseRefusedError(f"{release} is withdrawn already")
+        raise ReleaseRefusedError(_("%(release)s is withdrawn already") % {"release": release})
     record_audit(
         actor=actor, action="release.withdrawn", subject_type="release", subject_id=release.pk,
         details={"note": note},
@@ -210,13 +213,17 @@ def check_name(name: str, version: str) -> None:
     """Raise ReleaseRefusedError for a name or version that files and addresses cannot hold."""
     if not _NAME.fullmatch(name):
         raise ReleaseRefusedError(
-            f"“{name}” is no name for a release: use letters, digits, . _ - (80 at most)"
+            _("“%(name)s” is no name for a release: use letters, digits, . _ - (80 at most)")
+            % {"name": name}
         )
     if len(version) > 20 or not _VERSION.fullmatch(version):
-        raise ReleaseRefusedError(f"“{version}” is not a version like 1.0.0")
+        raise ReleaseRefusedError(
+            _("“%(version)s” is not a version like 1.0.0") % {"version": version}
+        )
     if Release.objects.filter(name=name, version=version).exists():
         raise ReleaseRefusedError(
-            f"there is a release {name} {version}; it cannot be changed: give the next --version"
+            _("there is a release %(release)s; it cannot be changed: give the next --version")
+            % {"release": f"{name} {version}"}
         )
 
 
@@ -229,7 +236,7 @@ def next_version(name: str) -> str:
     ]
     if not numbers:
         return "1.0.0"
-    major, minor, _ = max(numbers)
+    major, minor, _patch = max(numbers)
     return f"{major}.{minor + 1}.0"
 
 
