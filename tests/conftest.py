@@ -162,6 +162,15 @@ def nothing_kept_by_number() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
+def a_language_of_its_own() -> Iterator[None]:
+    """A page that was asked for in German leaves German on: the next request would choose anew."""
+    yield
+    from django.utils import translation
+
+    translation.deactivate()
+
+
+@pytest.fixture(autouse=True)
 def no_request_under_way(request: pytest.FixtureRequest) -> Iterator[None]:
     """Let the live server end what a closed page asked for, before the tables are emptied.
 
