@@ -29,6 +29,10 @@ def pytest_configure() -> None:
     from tests.cache import settings_of_tests
 
     settings.CACHES = settings_of_tests(settings.CACHES)
+    if os.environ.get("TEST_ORDER") == "any":
+        from tests.any_order import shuffle_rows
+
+        shuffle_rows()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -122,7 +126,7 @@ def same_in_any_order(request: pytest.FixtureRequest) -> None:
 
     Queues and samples are seeded with numbers of rows, and fake metrics with hashes of images: a
     test must see the same ones alone and among others. TEST_ORDER=any leaves them as they come,
-    to look for what only some of them show (CONTRIBUTING.md).
+    to look for what only some of them show (CONTRIBUTING.md), and mixes rows that have no order.
     """
     if os.environ.get("TEST_ORDER") == "any":
         return
