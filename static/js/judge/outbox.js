@@ -180,7 +180,8 @@ export class Outbox extends EventTarget {
   }
 
   async refuse(record, message) {
-    const refused = { ...record, refused: message || true };
+    // An error without words bears its kind as message: the page then says it in its own.
+    const refused = { ...record, refused: message && message !== "refused" ? message : true };
     await this.store.update(refused);
     this.refused.push(refused);
     this.tell("refused", refused);
