@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import itertools
 import os
@@ -153,6 +154,15 @@ def small_campaigns_are_quick() -> None:
     from croc_annotate.agreement import snapshots
 
     snapshots.QUICK_SECONDS = 2.5  # tests of slow ones say 3
+
+
+@pytest.fixture(autouse=True)
+def its_own_litter(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a test is allowed to leave open is cleared away in that test, not in whichever comes later."""
+    yield
+    ignored = [str(mark.args[0]) for mark in request.node.iter_markers("filterwarnings")]
+    if any("ResourceWarning" in words for words in ignored):
+        gc.collect()
 
 
 @pytest.fixture(autouse=True)
