@@ -442,6 +442,17 @@ def test_a_screen_reader_hears_the_verdict_and_the_next_text(judging):
     assert any(words.startswith("Accepted. ") and judge.text in words for words in said)
 
 
+def test_a_screen_reader_hears_the_verdict_also_when_no_picture_is_ready(judging, context):
+    judge = judging(images=20)
+    judge.wait_for_ahead(2)
+    context.set_offline(True)
+    cover = judge.page.locator("[data-cover]:not([hidden])")
+    until(judge.page, lambda: judge.press("j") and cover.count())
+    assert "Accepted." in judge.page.locator("[data-announce]").all_inner_texts()
+    context.set_offline(False)
+    judge.wait_for_state("saved", 0)
+
+
 def test_the_time_is_active_time(judging):
     judge = judging(visit=False)
     judge.page.clock.install()

@@ -148,6 +148,7 @@ export class FocusView {
       this.current = entry;
       if (this.back === null) this.show(entry, verdict);
     } else if (this.back === null) {
+      if (verdict) announce(`${this.page.words[verdict]}.`);
       this.wait();
     }
   }
