@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from croc_annotate.accounts.models import AuditEvent
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from croc_annotate.accounts.models import User
 
 
@@ -25,6 +27,22 @@ def record_audit(
         subject_type=subject_type,
         subject_id=str(subject_id),
         details=details or {},
+    )
+
+
+def record_audits(
+    *, actor: User | None, action: str, subject_type: str, details: Mapping[int, dict[str, Any]]
+) -> None:
+    """Add a line for each subject (key → its details), in one statement; see `record_audit`."""
+    AuditEvent.objects.bulk_create(
+        AuditEvent(
+            actor=actor,
+            action=action,
+            subject_type=subject_type,
+            subject_id=str(subject),
+            details=told,
+        )
+        for subject, told in details.items()
     )
 
 

@@ -30,7 +30,7 @@ from croc_annotate.agreement.serializers import (
 )
 from croc_annotate.agreement.snapshots import StatisticsPendingError, current_statistics
 from croc_annotate.agreement.waiting import RETRY_SECONDS
-from croc_annotate.agreement.wall import by_posterior, part_of, wall_rows
+from croc_annotate.agreement.wall import by_votes, part_of, wall_rows
 from croc_annotate.annotation.models import Campaign, Item, Purpose
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ class ConsensusView(_SnapshotView):
         # States must not be older than the statistics allow.
         current_statistics(campaign=campaign, kind="overview")
         rows = wall_rows(campaign, wanted)
-        if by_posterior(wanted) and not wanted["reveal"]:
+        if by_votes(wanted) and not wanted["reveal"]:
             rows = without_hidden(rows, reader, campaign)
         found, more = part_of(rows, after=wanted["after"], size=_PART)
         hidden = hidden_among(found, reader, campaign)

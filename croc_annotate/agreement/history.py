@@ -80,17 +80,23 @@ def hidden_of(campaign: Campaign, reader: User) -> set[int]:
 def without_hidden(
     rows: ItemConsensusQuerySet, reader: User, campaign: Campaign
 ) -> ItemConsensusQuerySet:
-    """Those of ``rows`` whose votes ``reader`` may see: a filter by posterior would tell the others'."""
+    """Those of ``rows`` whose votes ``reader`` may see: a filter by votes would tell the others'."""
     return rows.exclude(pk__in=_hidden_rows(campaign, reader).values("pk"))
 
 
-def hidden_decisions(campaign: Campaign, reader: User) -> set[int]:
+def hidden_decisions(
+    campaign: Campaign, reader: User, *, among: Sequence[int] | None = None
+) -> set[int]:
     """Others' decisions that ``reader`` must not read yet: the items wait for a blind review.
 
-    A second reviewer sees that there is a first decision, not what it says.
+    A second reviewer sees that there is a first decision, not what it says. With ``among`` only
+    these decisions are looked at.
     """
     decisions = Adjudication.objects.filter(campaign=campaign).exclude(reviewer=reader)
-    second = set(waiting_for_another(campaign, reader)) - revealed_by(reader)
+    if among is not None:
+        decisions = decisions.filter(pk__in=among)
+    second = set(waiting_for_another(campaign, reader))
+    second -= revealed_among(second, reader)
     decided = Q(candidate__in=decisions.values("candidate"))
     items = Item.objects.filter(
         Q(pk__in=second) | decided & Q(pk__in=_hidden_rows(campaign, reader).values("pk"))

@@ -25,7 +25,7 @@ from croc_annotate.agreement.pages import base_context, chosen_campaign, require
 from croc_annotate.agreement.snapshots import current_statistics
 from croc_annotate.agreement.spreadsheets import SHEETS
 from croc_annotate.agreement.waiting import waits_for_statistics
-from croc_annotate.agreement.wall import by_posterior, part_of, wall_rows
+from croc_annotate.agreement.wall import by_votes, part_of, wall_rows
 from croc_annotate.candidates.models import Candidate
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def images(request: HttpRequest) -> HttpResponse:
             wanted["annotator"] = ""  # reviewers stay blind to who said what
         snapshot = current_statistics(campaign=campaign, kind="overview")
         rows = wall_rows(campaign, wanted)
-        if by_posterior(wanted):
+        if by_votes(wanted):
             rows = without_hidden(rows, person(request), campaign)
         found, more = part_of(rows, after=_number(request, "after"), size=_PAGE)
         context |= {
@@ -63,7 +63,7 @@ def images(request: HttpRequest) -> HttpResponse:
             "form": form,
             "rows": found,
             "hidden": hidden_among(found, person(request), campaign),
-            "left_out": by_posterior(wanted),
+            "left_out": by_votes(wanted),
             "next_after": more,
         }
     return render(request, "agreement/images.html", context)
@@ -117,9 +117,11 @@ def log(request: HttpRequest) -> HttpResponse:
 def _shown_decisions(campaign: Campaign, reader: User) -> list[tuple[Adjudication, bool]]:
     """The newest decisions, and whether each must not say yet what it is: see ``hidden_decisions``."""
     current = Adjudication.objects.current().filter(campaign=campaign)
-    rows = current.select_related("reviewer", "confirmed_by", "candidate__pair").order_by("-id")
-    hidden = hidden_decisions(campaign, reader)
-    return [(found, found.pk in hidden) for found in rows[:50]]
+    rows = current.select_related("reviewer", "confirmed_by", "candidate__pair").order_by("-id")[
+        :50
+    ]
+    hidden = hidden_decisions(campaign, reader, among=[found.pk for found in rows])
+    return [(found, found.pk in hidden) for found in rows]
 
 
 def _details(event: AuditEvent) -> list[tuple[str, Any]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import Case, F, Q, Value, When
-from django.db.models.functions import Abs, Coalesce
+from django.db.models import BigIntegerField, Case, F, Q, Value, When
+from django.db.models.functions import Abs, Cast, Coalesce
 from django.utils.translation import gettext_lazy as _
 
 from croc_annotate.accounts.models import AuditEvent
@@ -159,9 +159,10 @@ def revealed_among(items: Iterable[int], reviewer: User) -> set[int]:
     return {int(pk) for pk in found.values_list("subject_id", flat=True)}
 
 
-def revealed_by(reviewer: User) -> set[int]:
-    """All items whose blind this reviewer has lifted, in any campaign."""
-    return {int(pk) for pk in _reveals(reviewer).values_list("subject_id", flat=True)}
+def revealed_by(reviewer: User) -> QuerySet[AuditEvent, Any]:
+    """All items whose blind this reviewer has lifted, in any campaign, for ``pk__in``."""
+    # A subquery: an admin may have asked for more of them than a statement takes values.
+    return _reveals(reviewer).values(item=Cast("subject_id", BigIntegerField()))
 
 
 def _reveals(reviewer: User) -> QuerySet[AuditEvent]:

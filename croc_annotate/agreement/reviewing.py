@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from croc_annotate.accounts.services import record_audit
+from croc_annotate.accounts.services import record_audit, record_audits
 from croc_annotate.agreement.models import (
     Adjudication,
     ConsensusState,
@@ -191,18 +191,28 @@ def mark_pair_defective(
 @transaction.atomic
 def reveal(*, item: Item, actor: User) -> None:
     """Record that a reviewer looked at who said what before (or after) deciding."""
-    _audit(
-        actor, "review.revealed", "item", item.pk, item.campaign,
-        candidate=item.candidate_id, text_role=item.text_role,
-    )  # fmt: skip
+    _reveal([item], item.campaign, actor)
 
 
 @transaction.atomic
 def reveal_many(*, items: Iterable[int], campaign: Campaign, actor: User) -> None:
     """Record that somebody asked for the votes of many items at once: a line for each, as by hand."""
     rows = Item.objects.filter(pk__in=items, campaign=campaign, purpose=Purpose.WORK)
-    for item in rows.order_by("pk"):
-        reveal(item=item, actor=actor)
+    _reveal(rows.order_by("pk"), campaign, actor)
+
+
+def _reveal(items: Iterable[Item], campaign: Campaign, actor: User) -> None:
+    record_audits(
+        actor=actor, action="review.revealed", subject_type="item",
+        details={
+            item.pk: {
+                "campaign": campaign.slug,
+                "candidate": item.candidate_id,
+                "text_role": item.text_role,
+            }
+            for item in items
+        },
+    )  # fmt: skip
 
 
 @transaction.atomic

@@ -54,8 +54,10 @@ def wall_rows(campaign: Campaign, wanted: Mapping[str, Any]) -> ItemConsensusQue
     return rows.order_by("pk")
 
 
-def by_posterior(wanted: Mapping[str, Any]) -> bool:
-    """Whether the filters look at the posterior, which tells how people judged."""
+def by_votes(wanted: Mapping[str, Any]) -> bool:
+    """Whether the filters tell how people judged: by the posterior, or by somebody's verdict."""
+    if wanted.get("annotator") and wanted.get("verdict"):
+        return True
     return any(wanted.get(name) not in (None, "") for name in _FROM)
 
 

@@ -115,6 +115,51 @@ def test_admins_may_ask_for_all_votes_and_that_is_recorded(client, judged):
     assert Adjudication.objects.get().blind is False
 
 
+def test_what_many_reveals_record_is_one_statement(judged, django_assert_num_queries):
+    admin, items = make_user("admin"), [item.pk for item in judged.items]
+    with django_assert_num_queries(4):  # a savepoint around the items and their lines
+        reviewing.reveal_many(items=items, campaign=judged.campaign, actor=admin)
+    events = AuditEvent.objects.filter(action="review.revealed", actor=admin)
+    assert sorted(int(event.subject_id) for event in events) == sorted(items)
+    details = {"campaign": "main", "candidate": judged.items[0].candidate_id, "text_role": "own"}
+    assert events.get(subject_id=judged.items[0].pk).details == details
+
+
+def test_a_filter_by_somebodys_verdict_does_not_tell_it_to_an_admin(client, judged):
+    admin = make_user("admin")
+    client.force_login(admin)
+    person = judged.items[0].judgements.order_by("pk").first().annotator.username
+    query = {"campaign": "main", "annotator": person}
+
+    def found(**more):
+        wall = client.get(reverse("agreement:images"), {**query, **more})
+        first = {item.pk for item in judged.items[:3]}
+        return {row.item_id for row in wall.context["rows"]} & first, wall.content.decode()
+
+    everything, words = found()
+    assert everything == {item.pk for item in judged.items[:3]}
+    assert "leaves out images that wait for review" not in words
+    accepted, words = found(verdict="accept")
+    assert accepted == {judged.items[CLEAR].pk}
+    assert "leaves out images that wait for review" in words
+    reviewing.reveal(item=judged.items[DISPUTED], actor=admin)
+    assert found(verdict="accept")[0] == {judged.items[place].pk for place in (DISPUTED, CLEAR)}
+
+
+def test_the_log_looks_only_at_the_decisions_that_it_shows(client, reviewer, judged, monkeypatch):
+    from croc_annotate.agreement import listing_pages
+
+    asked = []
+    monkeypatch.setattr(
+        listing_pages, "hidden_decisions", lambda *_, among: asked.append(list(among)) or set()
+    )
+    reviewing.adjudicate(
+        item=judged.items[CLEAR], reviewer=make_user("reviewer"), verdict="accept", reason="clear"
+    )
+    client.get(reverse("agreement:log"), {"campaign": "main"})
+    assert asked == [[Adjudication.objects.get().pk]]
+
+
 def test_reviewers_cannot_lift_the_blind_of_many(client, reviewer, judged):
     reply = client.get("/api/v1/campaigns/main/consensus/", {"reveal": "true"})
     assert reply.status_code == 403
