@@ -14,13 +14,11 @@ import polib
 import pytest
 from django.conf import settings
 from django.core.cache import cache
-from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
-from croc_annotate.releases.models import Release
 from tests import test_role_matrix as matrix
-from tests.benchmark.world import small_release
+from tests.benchmark.world import public_leaderboard
 from tests.factories import make_user
 
 ROOT = Path(settings.BASE_DIR)
@@ -226,10 +224,7 @@ def test_the_judging_page_and_its_scripts_words_are_german(world, admin, german)
 
 @pytest.mark.django_db
 def test_the_leaderboard_speaks_german(client, german, own_cache):
-    release = small_release(pairs=12, images=2)
-    call_command("run_benchmark", metric=["tests.benchmark.fakes:Counting"], release="small",
-                 option=["name=fake"])  # fmt: skip
-    Release.objects.filter(pk=release.pk).update(is_public=True)
+    public_leaderboard()
     page = fetch(client, reverse("benchmark:leaderboard"), "de")
     assert page.language == "de"
     assert {"Rangliste", "Text, vorwärts", "Bild, umgekehrt"} <= set(page.texts)

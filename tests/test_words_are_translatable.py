@@ -14,7 +14,6 @@ import pytest
 from django import forms
 from django.apps import apps
 from django.conf import settings
-from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 from django.utils.functional import Promise
@@ -22,11 +21,10 @@ from django.utils.module_loading import module_has_submodule
 from django.utils.translation import trans_real
 
 from croc_annotate.annotation.models import Assignment, Study
-from croc_annotate.releases.models import Release
 from tests import test_role_matrix as matrix
 from tests import test_translations as pages
 from tests.agreement.rows import START, judged_campaign
-from tests.benchmark.world import small_release
+from tests.benchmark.world import public_leaderboard
 from tests.factories import make_user
 
 SCRIPTS = Path(settings.BASE_DIR) / "static" / "js"
@@ -134,10 +132,7 @@ def test_reviews_of_one_and_of_many_items_come_from_the_catalogue(admin, own_cac
 
 @pytest.mark.django_db
 def test_the_leaderboard_comes_from_the_catalogue(client, own_cache, bracketed):
-    release = small_release(pairs=12, images=2)
-    call_command("run_benchmark", metric=["tests.benchmark.fakes:Counting"], release="small",
-                 option=["name=fake"])  # fmt: skip
-    Release.objects.filter(pk=release.pk).update(is_public=True)
+    public_leaderboard()
     urls = [reverse("benchmark:leaderboard"), reverse("benchmark:metric", args=["fake"])]
     assert untranslated(client, urls) == {}
 

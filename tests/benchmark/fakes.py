@@ -70,3 +70,43 @@ class Counting:
 
     def close(self):
         type(self).closed += 1
+
+
+class Encoder:
+    """What the dual encoders of the tests share; a subclass says its `name` and its `rows`."""
+
+    needs = "hash"
+    name = ""
+
+    def __init__(self, *, options):
+        pass
+
+    def describe(self):
+        return MetricFacts(name=self.name)
+
+    def rows(self, keys):
+        """The embeddings of hashes or texts, (n, d)."""
+        raise NotImplementedError
+
+    def embed_images(self, *, images):
+        return self.rows([image.sha256 for image in images])
+
+    def embed_texts(self, *, texts):
+        return self.rows(list(texts))
+
+    def similarity(self, *, images, texts):
+        return images @ texts.T
+
+    def truncated(self, *, texts):
+        return frozenset()
+
+    def score(self, *, images, texts):
+        return ScoreBatch(
+            scores=[
+                [float(seen @ text) for text in self.embed_texts(texts=own)]
+                for seen, own in zip(self.embed_images(images=images), texts, strict=True)
+            ]
+        )
+
+    def close(self):
+        pass

@@ -15,6 +15,7 @@ from croc_annotate.benchmark.metric import MetricFacts, MetricMemoryError, Score
 from croc_annotate.benchmark.metrics.dual_encoder import unit_rows
 from croc_annotate.benchmark.other_sets import SetFileError, read_fine_grained, read_karpathy
 from croc_annotate.benchmark.winoground import score_examples
+from tests.benchmark.fakes import Encoder
 from tests.factories import png_bytes
 
 
@@ -156,20 +157,14 @@ def test_an_enlarged_pool_has_images_without_captions(tmp_path):
     assert data.texts_of_image[2].tolist() == []
 
 
-class Hashed:
+class Hashed(Encoder):
     """A dual encoder whose embeddings are drawn from names and texts: no skill, but definite."""
 
-    needs = "hash"
+    name = "hashed"
     fits = 1_000  # images at once
     batches: list[int] = []
 
-    def __init__(self, *, options):
-        pass
-
-    def describe(self):
-        return MetricFacts(name="hashed")
-
-    def _rows(self, keys):
+    def rows(self, keys):
         drawn = [np.random.default_rng(zlib.crc32(key.encode())).normal(size=8) for key in keys]
         # Coarse, so that some tie.
         return unit_rows(np.round(np.array(drawn)))
@@ -178,22 +173,10 @@ class Hashed:
         if len(images) > self.fits:
             raise MetricMemoryError("out of memory")
         self.batches.append(len(images))
-        return self._rows([image.sha256 for image in images])
-
-    def embed_texts(self, *, texts):
-        return self._rows(list(texts))
-
-    def similarity(self, *, images, texts):
-        return images @ texts.T
-
-    def truncated(self, *, texts):
-        return frozenset()
+        return super().embed_images(images=images)
 
     def score(self, *, images, texts):
-        raise NotImplementedError
-
-    def close(self):
-        pass
+        raise NotImplementedError  # its embeddings are to be used
 
 
 @pytest.fixture
@@ -211,7 +194,7 @@ def searched(name, file, tmp_path, **options):
 
 def recalls(queries, items, relevant):
     """Recall@1/5/10 by sorting, each relevant item behind all that tie with it: in plain loops."""
-    embed = Hashed(options=None)._rows
+    embed = Hashed(options=None).rows
     table = embed(queries).astype(float) @ embed(items).astype(float).T
     table = table.astype(np.float32)
     ranks = []

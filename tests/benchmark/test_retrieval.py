@@ -21,6 +21,7 @@ from croc_annotate.benchmark.retrieval import (
     rank_one,
     relevant_lists,
 )
+from tests.benchmark.fakes import Encoder
 from tests.benchmark.world import small_release
 
 values = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=2, max_size=6)
@@ -93,50 +94,18 @@ def test_neighbours_leave_the_image_itself_out():
     assert nearest_neighbours(points, k=1).ravel().tolist() == [1, 0, 3, 2]
 
 
-class Embedder:
+class Embedder(Encoder):
     """A dual encoder that knows the truth: a text's embedding is that of its images."""
 
-    needs = "hash"
     truth: dict[str, int] = {}
-    name = "truth"
 
     def __init__(self, *, options):
         self.name = options.extra.get("name", "truth")
 
-    def describe(self):
-        from croc_annotate.benchmark.metric import MetricFacts
-
-        return MetricFacts(name=self.name)
-
-    def _rows(self, keys):
+    def rows(self, keys):
         rows = np.zeros((len(keys), 64), dtype=np.float32)
         rows[np.arange(len(keys)), [self.truth[k] for k in keys]] = 1
         return rows
-
-    def embed_images(self, *, images):
-        return self._rows([i.sha256 for i in images])
-
-    def embed_texts(self, *, texts):
-        return self._rows(list(texts))
-
-    def similarity(self, *, images, texts):
-        return images @ texts.T
-
-    def truncated(self, *, texts):
-        return frozenset()
-
-    def score(self, *, images, texts):
-        from croc_annotate.benchmark.metric import ScoreBatch
-
-        return ScoreBatch(
-            scores=[
-                [float(self.truth[i.sha256] == self.truth[t]) for t in own]
-                for i, own in zip(images, texts, strict=True)
-            ]
-        )
-
-    def close(self):
-        pass
 
 
 @pytest.mark.django_db
@@ -164,47 +133,19 @@ def test_retrieval_over_a_release(pool):
     assert "milliseconds_per_query" in document
 
 
-class Drawn:
+class Drawn(Encoder):
     """Embeddings drawn from names and texts; another `salt` is another encoder."""
-
-    needs = "hash"
 
     def __init__(self, *, options):
         self.salt = options.extra.get("salt", "encoder")
-
-    def describe(self):
-        from croc_annotate.benchmark.metric import MetricFacts
-
-        return MetricFacts(name=f"drawn {self.salt}")
+        self.name = f"drawn {self.salt}"
 
     def row(self, key):
         draw = np.random.default_rng(zlib.crc32(f"{self.salt} {key}".encode())).normal(size=6)
         return (draw / np.linalg.norm(draw)).astype(np.float32)
 
-    def embed_images(self, *, images):
-        return np.array([self.row(i.sha256) for i in images])
-
-    def embed_texts(self, *, texts):
-        return np.array([self.row(t) for t in texts])
-
-    def similarity(self, *, images, texts):
-        return images @ texts.T
-
-    def truncated(self, *, texts):
-        return frozenset()
-
-    def score(self, *, images, texts):
-        from croc_annotate.benchmark.metric import ScoreBatch
-
-        return ScoreBatch(
-            scores=[
-                [float(self.row(i.sha256) @ self.row(t)) for t in own]
-                for i, own in zip(images, texts, strict=True)
-            ]
-        )
-
-    def close(self):
-        pass
+    def rows(self, keys):
+        return np.array([self.row(key) for key in keys])
 
 
 @pytest.mark.django_db

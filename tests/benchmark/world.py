@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from datetime import UTC, datetime
+from io import StringIO
+
+from django.core.management import call_command
 
 from croc_annotate.candidates.models import Candidate, Generator
 from croc_annotate.prompts.models import Category, ContrastPair
@@ -65,6 +68,16 @@ def release_of_tables(tables, *, name="golden"):
             )  # fmt: skip
     Candidate.objects.bulk_create(candidates)
     return close_release(release, pairs, candidates)
+
+
+def public_leaderboard():
+    """A small public release with the scores of a metric "fake": something on the leaderboard's pages."""
+    release = small_release(pairs=12, images=2)
+    call_command(
+        "run_benchmark", metric=["tests.benchmark.fakes:Counting"], release="small",
+        option=["name=fake"], stdout=StringIO(),
+    )  # fmt: skip
+    Release.objects.filter(pk=release.pk).update(is_public=True)
 
 
 def small_release(*, pairs=3, images=2, name="small", category="counting"):

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from PIL import Image, ImageDraw
+from playwright.sync_api import Locator
 
 from croc_annotate.annotation.models import Assignment, Campaign, Judgement
 from croc_annotate.annotation.services import create_campaign, set_campaign_state
@@ -199,6 +200,12 @@ class JudgingPage:
         )
         self.wait_for_item()
         return self.text
+
+    def judge_until_none_is_ready(self) -> Locator:
+        """Accept what is there, until the page says what it waits for; returns that."""
+        cover = self.page.locator("[data-cover]:not([hidden])")
+        until(self.page, lambda: self.press("j") and cover.count())
+        return cover
 
     def wait_for_image(self, source: str) -> None:
         until(self.page, lambda: self.image == source, lambda: f"{self.image}, not {source}")
